@@ -1,0 +1,1 @@
+"""Everything that is trusted, bottom up: wire, clock, oracle and child, sandbox, rungs, ladder."""

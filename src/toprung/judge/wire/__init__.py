@@ -1,0 +1,1 @@
+"""What crosses between processes: bounded JSON messages, sealed shared memory, described trees."""
