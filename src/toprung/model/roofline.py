@@ -18,6 +18,8 @@ class Work(Value):
     """Floating-point operations; a multiply-add is two."""
     min_bytes: Annotated[int, Field(ge=0)]
     """Each input, parameter and output, once."""
+    must_bytes: Annotated[int, Field(ge=0)] = 0
+    """The part of `min_bytes` that provably must move: gathers need not read everything."""
     uncounted: tuple[str, ...] = ()
     """Operators whose flops nobody has taught us to count."""
 

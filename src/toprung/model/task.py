@@ -40,6 +40,12 @@ class Case(Value):
     name: str = "default"
     args: dict[str, Json] = {}
     held_out: bool = False
+    targets: tuple[str, ...] = ()
+    """Target prefixes (`cuda`, `cpu`) where this case makes sense; empty is everywhere."""
+
+    def fits(self, target: str) -> bool:
+        """Whether this case is asked on `target`."""
+        return not self.targets or any(target.startswith(prefix) for prefix in self.targets)
 
 
 class Tolerance(Value):
