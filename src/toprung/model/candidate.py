@@ -33,7 +33,9 @@ class Candidate(Value):
         return self
 
     @classmethod
-    def of_source(cls, source: str, *, dsl: str | None = None, main: str = "kernel.py") -> Candidate:
+    def of_source(
+        cls, source: str, *, dsl: str | None = None, main: str = "kernel.py"
+    ) -> Candidate:
         """A candidate of one file."""
         return cls(files={main: source}, main=main, dsl=dsl)
 

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
 
-from .run import Goal, Proposal, StopReason
 from .budget import Budget
+from .run import Goal, Proposal, StopReason
 from .task import Task
 from .value import Value
 from .verdict import Verdict

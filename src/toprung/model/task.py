@@ -135,4 +135,6 @@ class Task(Value):
     @cached_property
     def digest(self) -> str:
         """Names the task by everything a verdict depends on (not by where it lies)."""
-        return digest_of(self.model_dump(mode="json", by_alias=True, exclude={"path", "description"}))
+        return digest_of(
+            self.model_dump(mode="json", by_alias=True, exclude={"path", "description"})
+        )

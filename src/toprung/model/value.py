@@ -16,7 +16,11 @@ class Value(BaseModel):
     """A frozen value: unknown fields are refused, NaN and infinity are not numbers here."""
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", allow_inf_nan=False, populate_by_name=True, ser_json_bytes="utf8"
+        frozen=True,
+        extra="forbid",
+        allow_inf_nan=False,
+        populate_by_name=True,
+        ser_json_bytes="utf8",
     )
 
     def to_json(self, *, indent: int | None = None) -> str:

@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from ..errors import Blame, Exit
+from toprung.errors import Blame, Exit
+
 from .environment import Environment
 from .measurement import Measurement
 from .roofline import Roofline
@@ -121,7 +122,9 @@ class Verdict(Value):
             raise ValueError("passed, but a rung failed")
         if self.outcome == "passed" and "passed" not in statuses:
             raise ValueError("passed, but no rung did")
-        if self.outcome == "refuted" and (statuses.count("refuted") != 1 or self.blame != "candidate"):
+        if self.outcome == "refuted" and (
+            statuses.count("refuted") != 1 or self.blame != "candidate"
+        ):
             raise ValueError("refuted needs exactly one refuted rung, and the candidate's blame")
         if self.outcome == "errored" and self.blame == "candidate":
             raise ValueError("errored is never the candidate's blame")

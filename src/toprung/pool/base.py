@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
-from ..model.candidate import Candidate
-from ..model.task import Task
-from ..model.value import Value
-from ..model.verdict import RungName, RungResult, Verdict
+from toprung.model.candidate import Candidate
+from toprung.model.task import Task
+from toprung.model.value import Value
+from toprung.model.verdict import RungName, RungResult, Verdict
 
 
 class ClimbOptions(Value):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from ..model.run import Attempt, Proposal
-from ..model.task import Task
+from toprung.model.run import Attempt, Proposal
+from toprung.model.task import Task
 
 
 class NothingToPropose(Exception):

@@ -10,7 +10,7 @@ import fcntl
 import mmap
 import os
 
-from ...errors import DeviceError
+from toprung.errors import DeviceError
 
 ALIGNMENT = 256
 """Bytes; every tensor starts on such a boundary, as allocators of devices do it."""

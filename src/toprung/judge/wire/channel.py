@@ -12,7 +12,7 @@ import os
 import socket
 from typing import Any
 
-from ...errors import WireError
+from toprung.errors import WireError
 
 MAX_MESSAGE = 128 * 1024
 """Bytes of one message; Linux refuses larger packets than the socket's buffer anyway."""

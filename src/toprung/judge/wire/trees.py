@@ -8,7 +8,8 @@ from typing import Any
 
 import torch
 
-from ...model.tensor import Tree, TensorSpec
+from toprung.model.tensor import TensorSpec, Tree
+
 from .arena import Arena
 
 
