@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field, TypeAdapter, model_validator
 
 from .budget import Budget
 from .run import Goal, Proposal, StopReason
 from .task import Task
-from .value import Value
+from .value import Text, Value
 from .verdict import Verdict
 
 
@@ -28,7 +28,7 @@ class Created(Value):
 
 
 class AttemptStarted(Value):
-    """A proposal starts to climb."""
+    """A proposal starts to climb; an attempt that has no verdict yet may start again."""
 
     event: Literal["attempt"] = "attempt"
     index: Annotated[int, Field(ge=0)]
@@ -36,7 +36,7 @@ class AttemptStarted(Value):
 
 
 class Judged(Value):
-    """A climb has ended; `seconds` is its wall time."""
+    """A climb has ended; `seconds` is its wall time. A later climb of the same attempt replaces it."""
 
     event: Literal["verdict"] = "verdict"
     index: Annotated[int, Field(ge=0)]
@@ -51,12 +51,18 @@ class Kept(Value):
     index: Annotated[int, Field(ge=0)]
     verdict: Verdict | None = None
 
+    @model_validator(mode="after")
+    def _passed(self) -> Kept:
+        if self.verdict and self.verdict.outcome != "passed":
+            raise ValueError(f"a candidate that was {self.verdict.outcome} cannot be kept")
+        return self
+
 
 class Hinted(Value):
     """A person steers."""
 
     event: Literal["hint"] = "hint"
-    text: str
+    text: Text
 
 
 class Done(Value):
@@ -64,7 +70,7 @@ class Done(Value):
 
     event: Literal["done"] = "done"
     reason: StopReason
-    message: str = ""
+    message: Text = ""
     """In plain words, why; for a proposer that cannot help, what to do next."""
 
 

@@ -70,4 +70,6 @@ class Measurement(Timing):
         lone = sorted(set(self.speedup) - set(self.baselines))
         if lone:
             raise ValueError(f"speedup without a baseline: {', '.join(lone)}")
+        if self.confirmed and not self.speedup:
+            raise ValueError("confirmed, but there is no speedup that could be")
         return self

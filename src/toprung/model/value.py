@@ -4,12 +4,53 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any, Self
+import math
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
 
-# JSON as pydantic sees it; facts, case parameters and events are made of this.
-Json = Any
+DEEPEST = 32
+"""How deep JSON may be nested."""
+
+
+def plain(content: Any, depth: int = DEEPEST) -> Any:
+    """`content` as JSON gives it back: tuples as lists, and whatever JSON cannot say is mended or refused.
+
+    Floats that JSON has no word for become the strings `inf`, `-inf` and `nan`; lone surrogates,
+    which no UTF-8 file can hold, become U+FFFD. Anything that is not JSON raises `ValueError`.
+    """
+    if depth < 0:
+        raise ValueError(f"nested more than {DEEPEST} deep")
+    match content:
+        case None | bool():
+            return content
+        case int():
+            return int(content)
+        case float():
+            return float(content) if math.isfinite(content) else str(float(content))
+        case str():
+            return whole_text(str(content))
+        case list() | tuple():
+            return [plain(item, depth - 1) for item in content]
+        case dict():
+            if not all(isinstance(key, str) for key in content):
+                raise ValueError("a key is not a string")
+            return {whole_text(key): plain(item, depth - 1) for key, item in content.items()}
+    raise ValueError(f"{type(content).__name__} is not JSON")
+
+
+def whole_text(text: str) -> str:
+    """`text` with every lone surrogate replaced by U+FFFD, so that it can be written as UTF-8."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+# JSON as a value holds it; facts, case parameters and events are made of this.
+Json = Annotated[Any, BeforeValidator(plain)]
+
+# Text that may come from a child or a model, and must never fail to be stored.
+Text = Annotated[str, AfterValidator(whole_text)]
 
 
 class Value(BaseModel):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -11,7 +12,7 @@ from toprung.errors import Blame, Exit
 from .environment import Environment
 from .measurement import Measurement
 from .roofline import Roofline
-from .value import Json, Value
+from .value import Json, Text, Value
 
 RungName = str
 RUNGS: tuple[RungName, ...] = (
@@ -49,9 +50,9 @@ class RungResult(Value):
     name: RungName
     status: Status = "not_reached"
     seconds: Annotated[float, Field(ge=0)] = 0.0
-    facts: dict[str, Json] = {}
-    reason: str | None = None
-    traceback: str | None = None
+    facts: dict[Text, Json] = {}
+    reason: Text | None = None
+    traceback: Text | None = None
 
     @model_validator(mode="after")
     def _no_half_truth(self) -> RungResult:
@@ -59,6 +60,8 @@ class RungResult(Value):
             raise ValueError(f"rung {self.name!r} is {self.status} without a reason")
         if self.status == "not_reached" and (self.facts or self.seconds):
             raise ValueError(f"rung {self.name!r} was not reached and cannot have facts")
+        if self.traceback and self.status not in ("refuted", "errored"):
+            raise ValueError(f"rung {self.name!r} is {self.status} with a traceback")
         return self
 
 
@@ -75,7 +78,7 @@ class CandidateRef(Value):
     digest: str
     dsl: str | None = None
     entry: str | None = None
-    labels: tuple[str, ...] = ()
+    labels: tuple[Text, ...] = ()
 
 
 class CaseResult(Value):
@@ -126,9 +129,18 @@ class Verdict(Value):
             statuses.count("refuted") != 1 or self.blame != "candidate"
         ):
             raise ValueError("refuted needs exactly one refuted rung, and the candidate's blame")
-        if self.outcome == "errored" and self.blame == "candidate":
-            raise ValueError("errored is never the candidate's blame")
+        if self.outcome == "errored":
+            self._check_errored(statuses)
         return self
+
+    def _check_errored(self, statuses: Sequence[str]) -> None:
+        if self.blame == "candidate":
+            raise ValueError("errored is never the candidate's blame")
+        if "refuted" in statuses:
+            raise ValueError("errored, but a rung refuted the candidate")
+        missing = self.blame == "device" and "skipped" in statuses
+        if "errored" not in statuses and not missing:
+            raise ValueError("errored, but no rung did and none that was required was skipped")
 
     @model_validator(mode="after")
     def _rungs_stand_on_rungs(self) -> Verdict:
@@ -144,6 +156,16 @@ class Verdict(Value):
             if failed and rung.status not in ("not_reached", "skipped"):
                 raise ValueError(f"{rung.name!r} was asked after a rung had failed")
             failed = failed or rung.status in ("refuted", "errored")
+        return self
+
+    @model_validator(mode="after")
+    def _cases_agree(self) -> Verdict:
+        names = [case.name for case in self.cases]
+        if len(set(names)) != len(names):
+            raise ValueError("a case appears twice")
+        outcomes = {case.outcome for case in self.cases} - {None, "passed"}
+        if self.outcome == "passed" and outcomes:
+            raise ValueError("passed, but a case did not")
         return self
 
     @model_validator(mode="after")
