@@ -98,7 +98,7 @@ class Objective(Value):
 class Task(Value):
     """A reference `Model` in PyTorch, its inputs, its cases, and the rules for candidates."""
 
-    schema_: Literal["toprung.task/1"] = Field("toprung.task/1", alias="schema")
+    schema_: Literal["toprung.task/1"] = Field(default="toprung.task/1", alias="schema")
     name: Annotated[str, Field(min_length=1)]
     reference: Annotated[str, Field(min_length=1)]
     """Source of the Python module with `Model`, `get_inputs` and `get_init_inputs`."""
