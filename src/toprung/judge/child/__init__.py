@@ -1,0 +1,1 @@
+"""What runs beside candidate code, in the candidate's own process. It knows no secrets."""

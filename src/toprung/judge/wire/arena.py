@@ -6,14 +6,19 @@ borrower can grow, shrink or unseal what it was lent.
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import fcntl
 import mmap
 import os
 
-from toprung.errors import DeviceError
+from toprung.errors import DeviceError, HarnessError
 
 ALIGNMENT = 256
 """Bytes; every tensor starts on such a boundary, as allocators of devices do it."""
+
+_memcmp = ctypes.CDLL(None).memcmp
+_memcmp.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
 
 
 def aligned(nbytes: int) -> int:
@@ -27,8 +32,10 @@ class Arena:
     def __init__(self, fd: int, size: int):
         self.fd = fd
         self.size = size
-        self._map = mmap.mmap(fd, size)
+        # Populated at once: a first touch inside a timed call would cost a page fault a page.
+        self._map = mmap.mmap(fd, size, flags=mmap.MAP_SHARED | mmap.MAP_POPULATE)
         self.view = memoryview(self._map)
+        self._start = ctypes.addressof(ctypes.c_char.from_buffer(self._map))
 
     @classmethod
     def create(cls, size: int) -> Arena:
@@ -52,11 +59,27 @@ class Arena:
         """Map a block that another process lent; takes over `fd`."""
         return cls(fd, size)
 
+    def at(self, offset: int, nbytes: int) -> int:
+        """Address of `nbytes` bytes at `offset`; raises `HarnessError` outside the block."""
+        if not 0 <= offset <= offset + nbytes <= self.size:
+            raise HarnessError(f"{nbytes} bytes at {offset} are outside a block of {self.size}")
+        return self._start + offset
+
+    def fill(self, offset: int, nbytes: int, byte: int) -> None:
+        """Set every byte of a range."""
+        ctypes.memset(self.at(offset, nbytes), byte, nbytes)
+
+    def copy_to(self, offset: int, other: Arena, there: int, nbytes: int) -> None:
+        """Copy a range into another arena, at the speed of memory."""
+        ctypes.memmove(other.at(there, nbytes), self.at(offset, nbytes), nbytes)
+
+    def equals(self, offset: int, other: Arena, there: int, nbytes: int) -> bool:
+        """Whether a range has the same bytes in another arena."""
+        return _memcmp(self.at(offset, nbytes), other.at(there, nbytes), nbytes) == 0
+
     def close(self) -> None:
         """Unmap and close. Views that tensors still hold keep the mapping alive."""
         self.view.release()
-        try:
+        with contextlib.suppress(BufferError):  # a view keeps it; it goes with the process
             self._map.close()
-        except BufferError:  # a tensor still looks into it; it goes with the process
-            pass
         os.close(self.fd)

@@ -1,0 +1,210 @@
+"""The judge's handles: a nursery that is up, and one sandboxed process forked from it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+from toprung.errors import ChildFault, HarnessError
+from toprung.judge.wire.channel import Channel, Closed, Message, Silent
+from toprung.model.environment import Walls
+
+from .cgroup import Cgroup
+from .limits import Limits, Watchdog
+
+START_S = 120.0
+"""Importing torch from a cold disk can take long; a process that is not up by then never will be."""
+
+KEPT_OUTPUT = 8_000
+
+NURSERY_ENV = {
+    "OMP_WAIT_POLICY": "passive",  # a busy neighbour must not make a barrier spin
+    "OPENBLAS_NUM_THREADS": "1",  # numpy's pool would start on import
+    "PYTHONDONTWRITEBYTECODE": "1",
+}
+
+
+class Nursery:
+    """Starts on construction; `spawn` waits until it is ready."""
+
+    def __init__(self) -> None:
+        self._channel, theirs = Channel.pair()
+        env = {**os.environ, **NURSERY_ENV}
+        env["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), env.get("PATH", "")])
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "toprung.judge.sandbox.nursery", str(theirs.fileno())],
+            pass_fds=(theirs.fileno(),),
+            stdin=subprocess.DEVNULL,
+            env=env,
+        )
+        theirs.close()
+        self._torch: str | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def torch(self) -> str:
+        """Version of torch in the nursery; waits until it is ready."""
+        with self._lock:
+            if self._torch is None:
+                try:
+                    message, _ = self._channel.receive(START_S)
+                except (Closed, Silent) as gone:
+                    raise HarnessError(
+                        "the nursery did not start", hint="run `toprung doctor`"
+                    ) from gone
+                self._torch = str(message["torch"])
+            return self._torch
+
+    def spawn(
+        self,
+        serve: str,
+        *,
+        walled: bool = True,
+        limits: Limits | None = None,
+        env: dict[str, str] | None = None,
+    ) -> Process:
+        """Fork a process that calls `serve` ("module:function") with its end of a channel."""
+        assert self.torch
+        limits = limits or Limits.for_footprint()
+        scratch = Path(tempfile.mkdtemp(prefix="toprung-"))
+        ours, theirs = Channel.pair()
+        report, reporter = Channel.pair()
+        reader, writer = os.pipe()
+        cgroup = Cgroup.create(limits.processes + 64)  # beyond what the watchdog allows
+        order = {
+            "cgroup": str(cgroup.procs) if cgroup else None,
+            "serve": serve,
+            "scratch": str(scratch),
+            "walled": walled,
+            "limits": limits.to_dict(),
+            "env": env or {},
+        }
+        self._channel.send(order, (theirs.fileno(), writer, reporter.fileno()))
+        os.close(writer)
+        for end in (theirs, reporter):
+            end.close()
+        return Process(ours, report, reader, scratch, limits, cgroup)
+
+    def close(self) -> None:
+        """End the nursery and, with it, everything it forked."""
+        self._channel.close()
+        try:
+            self._process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+class Process:
+    """One sandboxed process: ask it, see it die, end it. Ended processes leave nothing behind."""
+
+    def __init__(
+        self,
+        channel: Channel,
+        report: Channel,
+        output: int,
+        scratch: Path,
+        limits: Limits,
+        cgroup: Cgroup | None,
+    ):
+        self.channel = channel
+        self._cgroup = cgroup
+        self.scratch = scratch
+        self._report = report
+        self._closed = False
+        try:
+            message, fds = report.receive(START_S)
+        except (Closed, Silent) as gone:
+            raise HarnessError("a sandboxed process did not start") from gone
+        self.walls = Walls.model_validate(message["walls"])
+        self._pidfd = fds[0]
+        self._exit: Message | None = None
+        self._tail = b""
+        self._watchdog = Watchdog(message["warden"], scratch, limits, self.kill)
+        self._drain = threading.Thread(
+            target=self._read_output, args=(output, limits.output_bytes), daemon=True
+        )
+        self._drain.start()
+
+    def ask(self, message: Message, timeout: float, fds: tuple[int, ...] = ()) -> Message:
+        """Send, and wait for the answer; raises `ChildFault` when it dies, hangs or babbles."""
+        try:
+            self.channel.send(message, fds)
+            reply, extra = self.channel.receive(timeout)
+        except Silent:
+            self.kill()
+            raise ChildFault(
+                f"it did not answer within {timeout:.0f} s and was ended",
+                hint="look for a loop that does not end, or a deadlock",
+            ) from None
+        except Closed:
+            raise ChildFault(self.epitaph(), details=self.output_tail() or None) from None
+        except Exception:
+            self.kill()
+            raise
+        for fd in extra:  # nobody asked for descriptors
+            os.close(fd)
+        return reply
+
+    def epitaph(self) -> str:
+        """How it ended, in words; waits for the end."""
+        end = self._wait()
+        if self._watchdog.broken:
+            return self._watchdog.broken
+        code = int(end.get("exit", 0))
+        if code >= 0:
+            return f"its process ended by itself with exit code {code}"
+        name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+        return f"its process was killed by {name}"
+
+    def output_tail(self) -> str:
+        """The end of what it wrote to standard output and error. Hostile text."""
+        self._drain.join(timeout=1)
+        return self._tail.decode("utf-8", "replace")
+
+    def kill(self) -> None:
+        """End it now, and everything it started."""
+        with contextlib.suppress(ProcessLookupError, OSError):
+            signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+
+    def close(self) -> None:
+        """End it, wait until nothing of it is left, remove its scratch folder."""
+        if self._closed:
+            return
+        self._closed = True
+        self.kill()
+        self._wait()
+        self._watchdog.stop()
+        self._drain.join(timeout=2)
+        self.channel.close()
+        self._report.close()
+        os.close(self._pidfd)
+        if self._cgroup:
+            self._cgroup.close()
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def _wait(self) -> Message:
+        if self._exit is None:
+            try:
+                self._exit, _ = self._report.receive(30)
+            except (Closed, Silent):
+                self._exit = {}
+        return self._exit
+
+    def _read_output(self, fd: int, limit: int) -> None:
+        total = 0
+        with os.fdopen(fd, "rb", buffering=0) as pipe:
+            while chunk := pipe.read(65536):
+                total += len(chunk)
+                self._tail = (self._tail + chunk)[-KEPT_OUTPUT:]
+                if total > limit:
+                    self._watchdog.break_limit(
+                        f"it wrote more than {limit / 2**20:.0f} MiB to standard output"
+                    )
