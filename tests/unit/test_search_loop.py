@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
-from samples import a_candidate, a_creation, a_task, failed, passed
 
+from samples import a_candidate, a_creation, a_task, failed, passed
 from toprung.errors import DeviceError, HarnessError, TaskError, Unavailable
 from toprung.model.budget import Budget
 from toprung.model.candidate import Candidate

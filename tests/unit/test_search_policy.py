@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from samples import a_candidate, a_climb, a_run, a_task, an_attempt, failed, passed
 
+from samples import a_candidate, a_climb, a_run, a_task, an_attempt, failed, passed
 from toprung.errors import UsageError
 from toprung.model.measurement import Speedup
 from toprung.model.run import Goal

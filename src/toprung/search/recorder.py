@@ -15,10 +15,10 @@ class Recorder(Protocol):
     must be kept anew after that. An event after `done` opens the run again.
     """
 
-    def append(self, run_id: str, event: Event) -> object:
+    def append(self, run_id: str, event: Event, /) -> object:
         """Record `event`; it survives a crash once this returns."""
         ...
 
-    def run(self, run_id: str) -> Run:
+    def run(self, run_id: str, /) -> Run:
         """The run as its events tell it."""
         ...
