@@ -1,0 +1,1 @@
+"""The doors: thin, over `app`, one verb per file."""

@@ -1,0 +1,1 @@
+"""The command line. Verb modules import nothing heavy until they are called."""

@@ -1,0 +1,151 @@
+"""A run as it happens: one line an attempt, a mark for the best so far, and a summary."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Group, RenderableType
+from rich.panel import Panel
+from rich.status import Status
+from rich.text import Text
+
+from toprung.model.event import AttemptStarted, Created, Done, Event, Hinted, Judged, Kept
+from toprung.model.run import Run
+from toprung.model.verdict import Verdict
+from toprung.outputs.text import clean
+
+from . import units
+from .screen import Screen
+from .verdict_view import STYLES, roofline_line, timing_table
+
+BASELINE = "eager"
+"""What the speed-up of a line is over."""
+
+COLUMNS = "{:>4}  {:<19} {:>8}  {:>8}  {:>8}  {}"
+REASONS = {
+    "goal": "the goal is reached",
+    "budget": "the budget is spent",
+    "plateau": "nothing further to try",
+    "stopped": "stopped",
+}
+
+
+class RunView:
+    """Shows the events of one run. Use it as a context; `shown` takes the events in order."""
+
+    def __init__(self, screen: Screen):
+        self._screen = screen
+        self._notes: dict[int, str] = {}
+        self._verdicts: dict[int, Verdict] = {}
+        self._waiting: Status | None = None
+
+    def __enter__(self) -> RunView:
+        if self._screen.people.is_terminal:
+            self._waiting = self._screen.people.status("", spinner_style="dim")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._waiting:
+            self._waiting.stop()
+
+    def shown(self, event: Event) -> None:
+        """An event has happened."""
+        match event:
+            case Created():
+                self._begin(event)
+            case AttemptStarted():
+                self._notes[event.index] = _one_line(event.proposal.note)
+                self._wait(f"attempt {event.index} climbs: {self._notes[event.index]}")
+            case Judged():
+                self._verdicts[event.index] = event.verdict
+                note = self._notes.get(event.index, "")
+                self._screen.line(attempt_line(event.index, event.verdict, note))
+            case Kept():
+                verdict = event.verdict or self._verdicts.get(event.index)
+                self._screen.line(Text(f"      ▲ best so far: {_figures(verdict)}", style="green"))
+            case Hinted():
+                self._screen.line(Text(f"      hint: {_one_line(event.text)}", style="cyan"))
+            case Done():  # told by the summary
+                pass
+
+    def _begin(self, event: Created) -> None:
+        ceilings = [f"{v} {k}" for k, v in event.budget.to_dict().items() if v is not None]
+        self._screen.line(
+            Text(
+                f"{clean(event.task.name)} on {event.target}: goal {event.goal.attained:.0%} of the "
+                f"roofline, at most {', '.join(ceilings) or 'no ceiling'}",
+                style="bold",
+            )
+        )
+        head = COLUMNS.format("#", "outcome", "median", f"vs {BASELINE}", "roofline", "note")
+        self._screen.line(Text(head, style="dim"))
+
+    def _wait(self, for_what: str) -> None:
+        if self._waiting:
+            self._waiting.update(Text(for_what, style="dim"))
+            self._waiting.start()
+
+    def finish(self, run: Run, best_file: Path | None, what_next: str) -> None:
+        """The run has ended."""
+        if self._waiting:
+            self._waiting.stop()
+        self._screen.show(run_panel(run, best_file, what_next))
+
+
+def attempt_line(index: int, verdict: Verdict, note: str) -> Text:
+    """Index, outcome and rung, median, speed-up over eager, attained fraction, note."""
+    failed = verdict.failed_rung
+    outcome = verdict.outcome if failed is None else f"{verdict.outcome} at {clean(failed.name)}"
+    measured, roof = verdict.measurement, verdict.roofline
+    speedup = measured.speedup.get(BASELINE) if measured else None
+    line = COLUMNS.format(
+        index,
+        outcome,
+        units.time_us(measured.median_us if measured else None),
+        f"{speedup.ratio:.2f}×" if speedup else units.DASH,
+        units.percent(roof.attained if roof else None),
+        note,
+    )
+    return Text(line, style=STYLES[verdict.outcome] if failed else "")
+
+
+def run_panel(run: Run, best_file: Path | None, what_next: str) -> RenderableType:
+    """How a run ended, the best kernel, and what next."""
+    judged = [a.verdict for a in run.attempts if a.verdict]
+    passed = sum(verdict.outcome == "passed" for verdict in judged)
+    why = REASONS.get(run.reason or "stopped", run.reason or "stopped")
+    parts: list[RenderableType] = [
+        Text(f"Ended: {why}; {passed} of {len(judged)} candidates passed.", style="bold")
+    ]
+    if run.message:
+        parts.append(Text(clean(run.message).strip()))
+    best = run.best
+    if best is None or best.verdict is None:
+        parts += ["", Text("No kernel was kept.", style="red")]
+    else:
+        parts += ["", Text(f"Best: attempt {best.index}, {_one_line(best.proposal.note)}")]
+        if best_file:
+            parts.append(Text(f"      {best_file}"))
+        if best.verdict.measurement:
+            parts += ["", timing_table(best.verdict.measurement)]
+        if best.verdict.roofline:
+            parts += ["", Text(roofline_line(best.verdict))]
+    parts += ["", Text(f"What next: {what_next}", style="bold")]
+    style = "green" if best else "red"
+    return Panel(Group(*parts), title=f"run {run.id}", title_align="left", border_style=style)
+
+
+def _figures(verdict: Verdict | None) -> str:
+    if verdict is None or verdict.measurement is None:
+        return "passed"
+    measured = verdict.measurement
+    over = [f"{units.times(s)} over {clean(name)}" for name, s in measured.speedup.items()]
+    if verdict.roofline:
+        over.append(f"{units.percent(verdict.roofline.attained)} of the roofline")
+    note = "" if measured.confirmed else " (not confirmed)"
+    return ", ".join([units.time_us(measured.median_us), *over]) + note
+
+
+def _one_line(text: str) -> str:
+    words = " ".join(clean(text).split())
+    return words if len(words) <= 70 else words[:69] + "…"

@@ -1,0 +1,60 @@
+"""`toprung runs`: what the store remembers, newest first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .options import Debug, Json, Store
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from toprung.store.summary import RunSummary
+
+
+def runs(store: Store = None, as_json: Json = False, debug: Debug = False) -> None:
+    """List the runs of the state folder, newest first.
+
+    With --json: one toprung.runs/1 object.
+    """
+    from toprung import app
+
+    from .screen import Screen
+
+    found = app.runs(store)
+    screen = Screen(as_json=as_json)
+    if as_json:
+        screen.json({"schema": "toprung.runs/1", "runs": [run.to_dict() for run in found]})
+    elif not found:
+        screen.line("No runs here yet: toprung optimize TASK makes one.")
+    else:
+        screen.show(runs_table(found))
+
+
+def runs_table(found: list[RunSummary]) -> Table:
+    """One run a row."""
+    from rich.table import Table
+
+    from toprung.outputs.text import clean
+
+    from . import units
+    from .run_view import BASELINE
+
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for column in ("run", "task", "created (UTC)", "state"):
+        table.add_column(column, no_wrap=True)
+    for column in ("attempts", "passed", f"vs {BASELINE}", "roofline", "climbed"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for run in found:
+        table.add_row(
+            run.id,
+            clean(run.task),
+            run.created[:16].replace("T", " "),
+            run.state,
+            str(run.attempts),
+            str(run.passed),
+            f"{run.speedup[BASELINE]:.2f}×" if BASELINE in run.speedup else units.DASH,
+            units.percent(run.attained),
+            units.seconds(run.seconds),
+        )
+    return table

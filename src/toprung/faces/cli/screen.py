@@ -1,0 +1,62 @@
+"""The screen: the answer goes to standard output, what accompanies it to standard error.
+
+With `--json` the answer is JSON and every word for a person moves to standard error.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import IO, NoReturn
+
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+from toprung.model.value import Json
+
+from .pipe import ReaderGone, write
+
+WIDTH_OF_A_FILE = 120
+"""Columns when the output is no terminal: rich would take 80 and fold tables."""
+
+
+class _Console(Console):
+    """A console that takes text as it is: no markup, no guessing of highlights or emoji."""
+
+    def __init__(self, stream: IO[str]):
+        super().__init__(
+            file=stream,
+            markup=False,
+            highlight=False,
+            emoji=False,
+            width=None if stream.isatty() else WIDTH_OF_A_FILE,
+        )
+
+    def on_broken_pipe(self) -> NoReturn:
+        raise ReaderGone
+
+
+class Screen:
+    """Where one verb speaks."""
+
+    def __init__(self, *, as_json: bool = False):
+        self.as_json = as_json
+        self.people = _Console(sys.stderr if as_json else sys.stdout)
+        self._warnings = _Console(sys.stderr)
+
+    def line(self, text: Text | str = "") -> None:
+        """A line for a person, however long: a terminal folds it, a file keeps it whole."""
+        self.people.print(text, soft_wrap=True)
+
+    def show(self, renderable: RenderableType) -> None:
+        """A table or a panel for a person."""
+        self.people.print(renderable)
+
+    def warn(self, text: str) -> None:
+        """One line on standard error in either mode."""
+        self._warnings.print(text, style="yellow", soft_wrap=True)
+
+    @staticmethod
+    def json(answer: Json) -> None:
+        """One object on one line of standard output."""
+        write(json.dumps(answer, ensure_ascii=False, allow_nan=False) + "\n")
