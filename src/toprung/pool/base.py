@@ -6,23 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
 from toprung.model.candidate import Candidate
+from toprung.model.climb import ClimbOptions
 from toprung.model.task import Task
-from toprung.model.value import Value
-from toprung.model.verdict import RungName, RungResult, Verdict
-
-
-class ClimbOptions(Value):
-    """How a climb is asked; part of what a scheduler sends to a pool."""
-
-    target: str = "cpu:native"
-    upto: RungName | None = None
-    extra: tuple[RungName, ...] = ()
-    """Optional rungs that are asked as well: `sanitize`, `profile`."""
-    timeout_s: float = 150.0
-    seed: int | None = None
-    confirm: bool = True
-    """Fresh paired rounds over several processes before "faster" is said."""
-    baselines: tuple[str, ...] = ("eager", "compile")
+from toprung.model.verdict import RungResult, Verdict
 
 
 Progress = Callable[[RungResult], None]

@@ -25,6 +25,11 @@ class Cgroup:
         """Writing a process id here moves that process and its later children in."""
         return self.folder / "cgroup.procs"
 
+    @property
+    def tasks(self) -> int:
+        """How many processes and threads are in it now; one read, however many they are."""
+        return int((self.folder / "pids.current").read_text())
+
     @classmethod
     def create(cls, max_processes: int) -> Cgroup | None:
         """A new group with room for `max_processes` tasks, or `None` where none can be made."""

@@ -15,6 +15,8 @@ from pathlib import Path
 
 from toprung.model.value import Value
 
+from .cgroup import Cgroup
+
 PAGE = os.sysconf("SC_PAGE_SIZE")
 POLL_S = 0.02
 
@@ -28,8 +30,8 @@ class Limits(Value):
     """Ceilings of one process tree."""
 
     memory_bytes: int
-    processes: int = 512
-    """Processes and threads together."""
+    processes: int = 256 + 4 * (os.cpu_count() or 1)
+    """Processes and threads together; a thread pool or two, and compilers."""
     file_bytes: int = 2 << 30
     """One file, and all of the scratch folder."""
     open_files: int = 1024
@@ -59,8 +61,16 @@ class Limits(Value):
 class Watchdog:
     """Looks at a process tree every 20 ms; calls `kill` once, with the reason in `broken`."""
 
-    def __init__(self, root: int, scratch: Path, limits: Limits, kill: Callable[[], None]):
+    def __init__(
+        self,
+        root: int,
+        scratch: Path,
+        limits: Limits,
+        cgroup: Cgroup | None,
+        kill: Callable[[], None],
+    ):
         self.broken: str | None = None
+        self._cgroup = cgroup
         self._root = root
         self._scratch = scratch
         self._limits = limits
@@ -80,6 +90,10 @@ class Watchdog:
         self._stop.set()
         self._thread.join(timeout=2)
 
+    @property
+    def _too_many(self) -> str:
+        return f"it started more than {self._limits.processes} processes and threads"
+
     def _watch(self) -> None:
         round_ = 0
         while not self._stop.wait(POLL_S) and self.broken is None:
@@ -89,15 +103,17 @@ class Watchdog:
             round_ += 1
 
     def _look(self, *, every_half_second: bool) -> str | None:
+        # A bomb starves the watchdog of time: look first at what one read tells.
+        if self._cgroup and self._cgroup.tasks > self._limits.processes:
+            return self._too_many
         pids = list(tree_of(self._root))
-        tasks = sum(map(_threads, pids))
+        if sum(map(_threads, pids)) > self._limits.processes:
+            return self._too_many
         # Forked processes share pages: the exact sum is slow, so it is asked only when in doubt.
         limit = self._limits.memory_bytes
         memory = sum(map(_private_bytes, pids))
         if memory > limit and sum(map(_proportional_bytes, pids)) > limit:
             return f"it used more than {self._limits.memory_bytes / 2**30:.1f} GiB of memory"
-        if tasks > self._limits.processes:
-            return f"it started more than {self._limits.processes} processes and threads"
         if every_half_second and _folder_bytes(self._scratch) > self._limits.file_bytes:
             return f"it wrote more than {self._limits.file_bytes / 2**30:.1f} GiB of files"
         return None

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from pathlib import Path
 
 from toprung.errors import ChildFault, HarnessError
@@ -17,10 +18,12 @@ from toprung.judge.wire.channel import Channel, Closed, Message, Silent
 from toprung.model.environment import Walls
 
 from .cgroup import Cgroup
-from .limits import Limits, Watchdog
+from .limits import Limits, Watchdog, tree_of
 
 START_S = 120.0
 """Importing torch from a cold disk can take long; a process that is not up by then never will be."""
+
+FREEZE_S = 5.0
 
 KEPT_OUTPUT = 8_000
 
@@ -125,9 +128,11 @@ class Process:
             raise HarnessError("a sandboxed process did not start") from gone
         self.walls = Walls.model_validate(message["walls"])
         self._pidfd = fds[0]
+        warden: int = message["warden"]
+        self._first = next(iter(tree_of(warden)), warden)
         self._exit: Message | None = None
         self._tail = b""
-        self._watchdog = Watchdog(message["warden"], scratch, limits, self.kill)
+        self._watchdog = Watchdog(warden, scratch, limits, cgroup, self.kill)
         self._drain = threading.Thread(
             target=self._read_output, args=(output, limits.output_bytes), daemon=True
         )
@@ -169,6 +174,25 @@ class Process:
         self._drain.join(timeout=1)
         return self._tail.decode("utf-8", "replace")
 
+    def freeze(self) -> None:
+        """Stop every thread of it and wait until all stand still."""
+        seen: set[int] = set()
+        while (found := set(tree_of(self._first))) - seen:
+            for pid in found - seen:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGSTOP)
+            seen |= found
+        deadline = time.monotonic() + FREEZE_S
+        while not all(map(_stands_still, seen)):
+            if time.monotonic() > deadline:
+                raise HarnessError("a sandboxed process could not be frozen")
+
+    def thaw(self) -> None:
+        """Let it run on."""
+        for pid in tree_of(self._first):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+
     def kill(self) -> None:
         """End it now, and everything it started."""
         with contextlib.suppress(ProcessLookupError, OSError):
@@ -208,3 +232,15 @@ class Process:
                     self._watchdog.break_limit(
                         f"it wrote more than {limit / 2**20:.0f} MiB to standard output"
                     )
+
+
+def _stands_still(pid: int) -> bool:
+    """Whether every thread of the process is stopped or gone."""
+    try:
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{task}/stat", "rb") as stat:
+                if stat.read().rpartition(b")")[2].split(None, 1)[0] not in b"TtZX":
+                    return False
+    except OSError:
+        return True
+    return True
