@@ -57,7 +57,7 @@ class Attempt(Value):
 class Run(Value):
     """What is known of a run, rebuilt from its events alone."""
 
-    schema_: Literal["toprung.run/1"] = Field("toprung.run/1", alias="schema")
+    schema_: Literal["toprung.run/1"] = Field(default="toprung.run/1", alias="schema")
     id: str
     task: Task
     goal: Goal

@@ -101,7 +101,7 @@ class CaseResult(Value):
 class Verdict(Value):
     """What `toprung verify --json` prints. Half-truths cannot be built."""
 
-    schema_: Literal["toprung.verdict/1"] = Field("toprung.verdict/1", alias="schema")
+    schema_: Literal["toprung.verdict/1"] = Field(default="toprung.verdict/1", alias="schema")
     task: TaskRef
     candidate: CandidateRef
     target: str
