@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -36,10 +37,10 @@ def play(monkeypatch: pytest.MonkeyPatch):
     """Runs `optimize` with an app that plays `recorded`; keeps what it got."""
     seen = SimpleNamespace(settings=None, task=None)
 
-    def played(recorded: Run, *arguments: str) -> int:
+    def played(recorded: Run, *arguments: str, more: Sequence[Event] = ()) -> int:
         def optimize(task: Path | None, settings: Any, on_event: Any) -> Run:
             seen.task, seen.settings = task, settings
-            for event in events_of(recorded):
+            for event in [*events_of(recorded), *more]:
                 on_event(event)
             return recorded
 
@@ -105,9 +106,19 @@ def test_a_person_sees_one_line_an_attempt_and_what_was_kept(play, capsys):
     assert "590 µs" in out
     assert "2.37×" in out
     assert "hint: try one pass over the row" in out
-    assert "the goal is reached; 4 of 8 candidates passed" in out
+    assert "4 of 8 candidates passed" in out
     assert "near enough" in out
     assert "toprung report" in out
+
+
+def test_a_confirmation_is_told_as_such(play, capsys):
+    first = samples.an_attempt(0, samples.passed(candidate=samples.a_candidate("0")), kept=True)
+    recorded = samples.a_run(first)
+    play(recorded, "task.py")
+    assert "paired rounds" not in capsys.readouterr().out
+    confirmed = Judged(index=0, verdict=first.verdict, seconds=1.0)
+    play(recorded, "task.py", more=[confirmed])
+    assert "once more, beside its baselines in paired rounds" in capsys.readouterr().out
 
 
 def test_options_arrive_as_settings(play, capsys):

@@ -86,7 +86,11 @@ def optimize(
 
     Ends with 0 when a kernel was kept, with 1 when none passed. With --json: one event a line.
     """
-    _check_names(task, resume, dsl, strategy)
+    if task is None and resume is None:
+        raise UsageError(
+            "no task is named", hint="toprung optimize TASK, or toprung optimize --resume RUN"
+        )
+    _check_names(dsl, proposer, strategy)
     from toprung import app
 
     from .run_view import RunView
@@ -122,19 +126,17 @@ def optimize(
     raise typer.Exit(Exit.PASSED if run.best else Exit.REFUTED)
 
 
-def _check_names(task: Path | None, resume: str | None, dsl: str | None, strategy: str) -> None:
+def _check_names(dsl: str | None, proposer: str, strategy: str) -> None:
     """Every name is checked before anything heavy is loaded."""
-    from toprung.dsls import table
+    from toprung.dsls import table as dsls
+    from toprung.proposers import table as proposers
     from toprung.search import strategy as strategies
 
     from .names import check_name
 
-    if task is None and resume is None:
-        raise UsageError(
-            "no task is named", hint="toprung optimize TASK, or toprung optimize --resume RUN"
-        )
     if dsl:
-        check_name("DSL", dsl, table.names())
+        check_name("DSL", dsl, dsls.names())
+    check_name("proposer", proposer, proposers.names())
     check_name("strategy", strategy, strategies.names())
 
 

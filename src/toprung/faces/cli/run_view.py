@@ -13,21 +13,14 @@ from toprung.model.event import AttemptStarted, Created, Done, Event, Hinted, Ju
 from toprung.model.run import Run
 from toprung.model.verdict import Verdict
 from toprung.outputs.text import clean
+from toprung.search.policy import BASELINE
 
 from . import units
 from .screen import Screen
 from .verdict_view import STYLES, roofline_line, timing_table
 
-BASELINE = "eager"
-"""What the speed-up of a line is over."""
-
+MEASURED_AGAIN = "once more, beside its baselines in paired rounds"
 COLUMNS = "{:>4}  {:<19} {:>8}  {:>8}  {:>8}  {}"
-REASONS = {
-    "goal": "the goal is reached",
-    "budget": "the budget is spent",
-    "plateau": "nothing further to try",
-    "stopped": "stopped",
-}
 
 
 class RunView:
@@ -57,8 +50,9 @@ class RunView:
                 self._notes[event.index] = _one_line(event.proposal.note)
                 self._wait(f"attempt {event.index} climbs: {self._notes[event.index]}")
             case Judged():
+                again = event.index in self._verdicts
+                note = MEASURED_AGAIN if again else self._notes.get(event.index, "")
                 self._verdicts[event.index] = event.verdict
-                note = self._notes.get(event.index, "")
                 self._screen.line(attempt_line(event.index, event.verdict, note))
             case Kept():
                 verdict = event.verdict or self._verdicts.get(event.index)
@@ -69,7 +63,7 @@ class RunView:
                 pass
 
     def _begin(self, event: Created) -> None:
-        ceilings = [f"{v} {k}" for k, v in event.budget.to_dict().items() if v is not None]
+        ceilings = [f"{v:g} {k}" for k, v in event.budget.to_dict().items() if v is not None]
         self._screen.line(
             Text(
                 f"{clean(event.task.name)} on {event.target}: goal {event.goal.attained:.0%} of the "
@@ -113,12 +107,8 @@ def run_panel(run: Run, best_file: Path | None, what_next: str) -> RenderableTyp
     """How a run ended, the best kernel, and what next."""
     judged = [a.verdict for a in run.attempts if a.verdict]
     passed = sum(verdict.outcome == "passed" for verdict in judged)
-    why = REASONS.get(run.reason or "stopped", run.reason or "stopped")
-    parts: list[RenderableType] = [
-        Text(f"Ended: {why}; {passed} of {len(judged)} candidates passed.", style="bold")
-    ]
-    if run.message:
-        parts.append(Text(clean(run.message).strip()))
+    parts: list[RenderableType] = [Text(clean(run.message or "Stopped."), style="bold")]
+    parts.append(Text(f"{passed} of {len(judged)} candidates passed."))
     best = run.best
     if best is None or best.verdict is None:
         parts += ["", Text("No kernel was kept.", style="red")]

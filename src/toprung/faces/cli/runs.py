@@ -36,9 +36,9 @@ def runs_table(found: list[RunSummary]) -> Table:
     from rich.table import Table
 
     from toprung.outputs.text import clean
+    from toprung.search.policy import BASELINE
 
     from . import units
-    from .run_view import BASELINE
 
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for column in ("run", "task", "created (UTC)", "state"):

@@ -93,9 +93,13 @@ def next_step(verdict: Verdict, task: str, candidate: str) -> str:
         if verdict.blame == "task":
             return f"mend the task {task}"
         return "toprung doctor says what this machine can do and how to get what is missing"
+    return _after_passing(verdict, task, candidate)
+
+
+def _after_passing(verdict: Verdict, task: str, candidate: str) -> str:
+    if verdict.measurement is None and _left_open(verdict):
+        return "toprung doctor says what the rungs that were not asked need"
     if verdict.measurement is None:
-        if _left_open(verdict):
-            return "toprung doctor says what the rungs that were not asked need"
         return f"toprung verify {task} {candidate} climbs on and measures it"
     if verdict.roofline and verdict.roofline.attained >= NEAR_THE_TOP:
         return "it is near the roofline; more speed needs another algorithm or less work"
