@@ -34,7 +34,7 @@ $(DEV_READY): $(USER_READY)
 	touch $@
 
 demo: $(USER_READY) ## Optimise the softmax example on the CPU from nothing; ends with report.html
-	$(BIN)/toprung optimize examples/softmax/task.py --minutes 2 --attempts 12
+	$(BIN)/toprung optimize examples/softmax --minutes 2 --attempts 12
 	$(BIN)/toprung report --output report.html
 
 test: $(DEV_READY) ## Run every test that this machine can run
