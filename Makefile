@@ -22,16 +22,16 @@ help: ## List the targets
 setup: $(DEV_READY) ## Make .venv with toprung and everything for working on it
 
 $(USER_READY): pyproject.toml
-	python="$$(.ci/prerequisites)"; [ -x $(BIN)/pip ] || "$$python" -m venv --clear .venv
-	echo "installing $(TORCH) and toprung into .venv" >&2
-	$(PIP) install "$(TORCH)"
-	$(PIP) install -e ".[tune]"
-	touch $@
+	@python="$$(.ci/prerequisites)"; [ -x $(BIN)/pip ] || "$$python" -m venv --clear .venv
+	@echo "installing $(TORCH) and toprung into .venv" >&2
+	@$(PIP) install "$(TORCH)"
+	@$(PIP) install -e ".[tune]"
+	@touch $@
 
 $(DEV_READY): $(USER_READY)
-	echo "installing the tools for tests and documentation into .venv" >&2
-	$(PIP) install -e ".[tune,dev,docs]"
-	touch $@
+	@echo "installing the tools for tests and documentation into .venv" >&2
+	@$(PIP) install -e ".[tune,dev,docs]"
+	@touch $@
 
 demo: $(USER_READY) ## Optimise the softmax example on the CPU from nothing; ends with report.html
 	$(BIN)/toprung optimize examples/softmax --minutes 2 --attempts 12
