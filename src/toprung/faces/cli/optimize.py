@@ -12,6 +12,7 @@ from toprung.errors import Exit, UsageError
 from .options import Debug, Json, Seed, Store, Target
 
 if TYPE_CHECKING:
+    from toprung.app import OptimizeSettings
     from toprung.model.event import Event
     from toprung.model.run import Run
 
@@ -93,9 +94,6 @@ def optimize(
     _check_names(dsl, proposer, strategy)
     from toprung import app
 
-    from .run_view import RunView
-    from .screen import Screen
-
     settings = app.OptimizeSettings(
         target=target,
         dsl=dsl,
@@ -111,6 +109,15 @@ def optimize(
         seed=seed,
         store=store,
     )
+    _search(task, settings, as_json)
+
+
+def _search(task: Path | None, settings: OptimizeSettings, as_json: bool) -> None:
+    from toprung import app
+
+    from .run_view import RunView
+    from .screen import Screen
+
     screen = Screen(as_json=as_json)
     with RunView(screen) as view:
 
