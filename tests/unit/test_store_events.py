@@ -100,6 +100,16 @@ def test_the_best_is_the_one_kept_last_in_time(store: Store) -> None:
     assert run.best is not None and run.best.index == 0
 
 
+def test_an_attempt_that_is_judged_anew_must_be_kept_anew(store: Store) -> None:
+    run = told(store, started(0), judged(0), Kept(index=0), judged(0, median_us=700.0))
+    assert run.best is None and store.runs()[0].best is None
+    assert run.spent.seconds == 3.0 and run.spent.attempts == 1
+    store.append(run.id, Kept(index=0))
+    best = store.run(run.id).best
+    assert best and best.verdict and best.verdict.measurement
+    assert best.verdict.measurement.median_us == 700.0
+
+
 def test_a_later_refutation_gives_the_lead_back(store: Store) -> None:
     run = told(
         store,

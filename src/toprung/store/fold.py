@@ -18,7 +18,7 @@ def advance(attempt: Attempt | None, event: OfAttempt) -> Attempt:
     """The attempt after `event`; raises `HarnessError` when that cannot have happened.
 
     An attempt without a verdict may start again, with another candidate too: its climb was cut off.
-    A second verdict replaces the first, and the attempt stays kept only if that one passed.
+    A second verdict replaces the first, and the attempt must be kept anew.
     """
     try:
         return _after(attempt, event)
@@ -39,9 +39,7 @@ def _after(attempt: Attempt | None, event: OfAttempt) -> Attempt:
         raise _misfit(event, "never started")
     known = {"index": event.index, "proposal": attempt.proposal}
     if isinstance(event, Judged):
-        kept = attempt.kept and event.verdict.outcome == "passed"
-        seconds = attempt.seconds + event.seconds
-        return Attempt(**known, verdict=event.verdict, kept=kept, seconds=seconds)
+        return Attempt(**known, verdict=event.verdict, seconds=attempt.seconds + event.seconds)
     verdict = event.verdict or attempt.verdict
     return Attempt(**known, verdict=verdict, kept=True, seconds=attempt.seconds)
 
@@ -72,8 +70,7 @@ def fold(run_id: str, events: Iterable[Event]) -> Run:
             case AttemptStarted() | Judged() | Kept():
                 attempts[event.index] = advance(attempts.get(event.index), event)
                 kept = _order(kept, event, attempts)
-                if isinstance(event, AttemptStarted):  # it goes on after all
-                    reason, message = None, ""
+                reason, message = None, ""  # if it had ended, it goes on
     if created is None:
         raise HarnessError(f"run {run_id!r} has no beginning")
     return Run(
@@ -93,7 +90,7 @@ def fold(run_id: str, events: Iterable[Event]) -> Run:
 
 
 def _order(kept: list[int], event: OfAttempt, attempts: dict[int, Attempt]) -> list[int]:
-    """Kept attempts in the order in which they were kept; whatever is kept no more drops out."""
+    """Kept attempts in the order in which they were kept; whatever was judged anew drops out."""
     if isinstance(event, Kept):
         return [*(index for index in kept if index != event.index), event.index]
     return [index for index in kept if attempts[index].kept]

@@ -39,7 +39,7 @@ class RunSummary(Value):
     """Wall time of all climbs."""
 
 
-# The last verdict of an attempt counts, and one that did not pass ends its being kept.
+# The last verdict of an attempt counts, and with it the attempt must be kept anew.
 _RUNS = """
 WITH
   climb AS (SELECT run, attempt, seq, outcome, seconds FROM events WHERE kind = 'verdict'),
@@ -48,9 +48,9 @@ WITH
     SELECT k.run, k.attempt, MAX(k.seq) FROM events k
     WHERE k.kind = 'kept' AND NOT EXISTS (
       SELECT 1 FROM events c WHERE c.run = k.run AND c.attempt = k.attempt AND c.seq > k.seq
-      AND c.kind = 'verdict' AND c.outcome != 'passed')
+      AND c.kind = 'verdict')
     GROUP BY k.run),
-  ending AS (SELECT run, kind, MAX(seq), body FROM events WHERE kind IN ('done', 'attempt')
+  ending AS (SELECT run, kind, MAX(seq), body FROM events WHERE kind IN ('attempt', 'verdict', 'kept', 'done')
              GROUP BY run)
 SELECT
   c.run, json_extract(c.body, '$.task.name'), json_extract(c.body, '$.target'),
