@@ -8,10 +8,10 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from .dsls.inline import inline as inline
-    from .judge.ladder import rung as rung
+    from .judge.rungs.base import rung as rung
 
 # Public names, loaded on first use so that `import toprung` stays light.
-_PUBLIC = {"inline": "toprung.dsls.inline", "rung": "toprung.judge.ladder"}
+_PUBLIC = {"inline": "toprung.dsls.inline", "rung": "toprung.judge.rungs.base"}
 
 
 def __getattr__(name: str) -> object:

@@ -1,0 +1,1 @@
+"""One question per file: `check(subject)` returns facts, or raises what refutes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -72,6 +73,8 @@ class Session:
         self._rng = rng
         self.state: tuple[StateSpec, ...] = ()
         self.loaded: Loaded | None = None
+        self.seconds = 0.0
+        """How long the judge has waited for this process, all told."""
 
     def load(self, candidate: Candidate, dsl: str, target: str, timeout: float) -> Loaded:
         """Compile and import; raises `CompileError` with the compiler's text."""
@@ -147,10 +150,13 @@ class Session:
     def _ask(
         self, request: Value, kind: type[Reply], timeout: float, fds: tuple[int, ...] = ()
     ) -> Reply:
+        start = time.monotonic()
         try:
             reply = parse(kind, self.process.ask(request.to_dict(), max(timeout, 0.1), fds))
         except WireError as nonsense:
             raise ChildFault(f"its process sent nonsense: {nonsense}") from None
+        finally:
+            self.seconds += time.monotonic() - start
         if isinstance(reply, Failure):
             error = CompileError if reply.kind == "compile" else Refuted
             raise error(reply.message, hint=reply.hint, details=reply.traceback)

@@ -1,0 +1,63 @@
+"""Is it right on inputs nobody could guess?"""
+
+from __future__ import annotations
+
+from toprung.judge.oracle.values import CaseSpec, Checked
+
+from .base import Facts
+from .run import wrong_kind
+from .subject import Subject
+
+QUESTION = "Is it right on inputs nobody could guess?"
+REFUTES = "an error beyond tolerance on any input family and any case"
+FACTS = "per family: max abs, max rel, MAE, MSE, RMSE, PSNR, cosine, error beside the reference's"
+
+DRAWS = {"as_given": 3}
+"""Draws of a family; one for those not named."""
+
+
+def check(subject: Subject) -> Facts:
+    """Every case, every family, fresh content for each call, against the fp64 truth."""
+    facts: Facts = {"preset": subject.task.tolerance.preset, "calls": 0}
+    for index, case in subject.cases:
+        for family in subject.task.inputs.wanted:
+            for _ in range(DRAWS.get(family, 1)):
+                subject.remaining()
+                if not _family(subject, facts, index, case, family):
+                    break
+        subject.passed_cases.add(case.name)
+    return facts
+
+
+def _family(subject: Subject, facts: Facts, index: int, case: CaseSpec, family: str) -> bool:
+    """One call on one family; false when the family is skipped."""
+    exchange = subject.exchange
+    content = exchange.stage(index, family, truth=True)
+    key = family if len(subject.open_cases) == 1 else f"{case.name}/{family}"
+    if content.staged.skipped:
+        if not case.held_out:
+            facts[f"{key}.skipped"] = content.staged.skipped
+        return False
+    outcome = exchange.call(subject.live, content)
+    facts["calls"] += 1
+    problem = wrong_kind(case, outcome.called)
+    if problem:
+        raise subject.refute(case, f"on {family} inputs: {problem}", **facts)
+    checked = exchange.check(outcome)
+    exchange.forget(content)
+    if not case.held_out:
+        _note(facts, key, checked)
+    if not checked.ok:
+        hidden = "" if case.held_out else f": {checked.why}"
+        raise subject.refute(case, f"wrong on {family} inputs{hidden}", **facts)
+    return True
+
+
+def _note(facts: Facts, key: str, checked: Checked) -> None:
+    """Keep the worst over the draws of a family."""
+    for name, value in checked.metrics.items():
+        old = facts.get(f"{key}.{name}")
+        if value is None:
+            continue
+        worse = min if name in ("psnr", "cosine") else max
+        facts[f"{key}.{name}"] = value if old is None else worse(old, value)

@@ -1,0 +1,31 @@
+"""How near is the top?"""
+
+from __future__ import annotations
+
+from toprung.judge.clock.roofline import roofline
+
+from .base import Facts
+from .subject import Subject
+
+QUESTION = "How near is the top?"
+REFUTES = "never: slow is knowledge, not an error"
+FACTS = "bound, attained fraction, limiter, the ceilings used"
+
+
+def check(subject: Subject) -> Facts:
+    """Bound and attained fraction of every open case, against this device's measured ceilings."""
+    ceilings = subject.services.ceilings()
+    precision = subject.exchange.opened.precision
+    facts: Facts = {"precision": precision}
+    for _, case in subject.open_cases:
+        figures = subject.figures[case.name]
+        figures.roofline = roofline(
+            case.work, ceilings, precision, figures.measurement.median_us
+        )
+        prefix = "" if len(subject.open_cases) == 1 else f"{case.name}."
+        facts |= {
+            f"{prefix}{name}": value for name, value in figures.roofline.to_dict().items()
+        }
+        if case.work.uncounted:
+            facts[f"{prefix}uncounted"] = list(case.work.uncounted)
+    return facts

@@ -1,0 +1,1 @@
+"""How long calls take: the judge's own overhead, samples, baselines, confirmation by fresh pairs."""
