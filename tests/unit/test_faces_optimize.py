@@ -94,6 +94,14 @@ def test_a_run_that_kept_nothing_ends_with_1_and_says_why(play, capsys):
     assert "0 of 1 candidates passed" in out
 
 
+def test_a_run_that_was_stopped_says_how_to_go_on(play, capsys):
+    stopped = samples.a_climb().model_copy(update={"reason": "stopped"})
+    assert play(stopped, "task.py") == 130
+    out, err = capsys.readouterr()
+    assert f"toprung optimize --resume {stopped.id}" in out
+    assert err == ""
+
+
 def test_a_person_sees_one_line_an_attempt_and_what_was_kept(play, capsys):
     play(a_finished_climb(), "task.py")
     out = capsys.readouterr().out

@@ -21,6 +21,11 @@ INTERRUPTED = 130
 # typer keeps the class of its usage errors private; a bad parameter is the public one of its kind.
 USAGE_ERROR: type[Exception] = typer.BadParameter.__bases__[0]
 
+
+class Interrupted(Exception):
+    """A person pressed Ctrl-C."""
+
+
 WHOSE = {
     "candidate": "the candidate",
     "task": "the command or the task",
@@ -44,14 +49,14 @@ class Failure:
     trace: str | None = None
 
     @classmethod
-    def of(cls, error: BaseException) -> Failure:
+    def of(cls, error: Exception) -> Failure:
         """Attribute `error`; what nobody foresaw is the harness's own fault."""
         trace = "".join(traceback.format_exception(error))
         if isinstance(error, ToprungError):
             return cls(
                 error.message, error.exit_code, error.blame, error.hint, error.details, trace
             )
-        if isinstance(error, KeyboardInterrupt | typer.Abort):
+        if isinstance(error, Interrupted):
             return cls("stopped by Ctrl-C", INTERRUPTED)
         if isinstance(error, USAGE_ERROR):
             said = error.format_message()  # type: ignore[attr-defined]

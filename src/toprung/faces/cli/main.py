@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 from io import TextIOWrapper
 from typing import Annotated
 
@@ -13,7 +14,7 @@ from toprung import __version__
 from toprung.errors import Exit
 
 from .doctor import doctor
-from .failures import INTERRUPTED, Failure, Manner, tell
+from .failures import Failure, Interrupted, Manner, tell
 from .optimize import optimize
 from .pipe import BROKEN_PIPE, ReaderGone, silence, write
 from .report import report
@@ -31,8 +32,23 @@ cli = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _interruptible(verb: Callable[..., None]) -> Callable[..., None]:
+    """`verb`, its Ctrl-C as an exception of ours: typer would turn it into a bare exit code."""
+
+    @wraps(verb)
+    def interruptible(*arguments: object, **options: object) -> None:
+        try:
+            verb(*arguments, **options)
+        except KeyboardInterrupt:
+            raise Interrupted from None
+
+    return interruptible
+
+
 for verb in (verify, optimize, runs, report, doctor):
-    cli.command()(verb)
+    cli.command()(_interruptible(verb))
 
 
 def _version(asked: bool) -> None:
@@ -68,10 +84,8 @@ def _run(arguments: Sequence[str]) -> int:
         write("")  # whatever is still buffered
     except ReaderGone:
         raise
-    except (Exception, KeyboardInterrupt) as error:
+    except Exception as error:
         return tell(Failure.of(error), manner, command)
-    if code == INTERRUPTED:  # typer turns Ctrl-C into this code
-        return tell(Failure.of(KeyboardInterrupt()), manner, command)
     return code if isinstance(code, int) else Exit.PASSED
 
 

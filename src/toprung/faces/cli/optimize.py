@@ -9,6 +9,7 @@ import typer
 
 from toprung.errors import Exit, UsageError
 
+from .failures import INTERRUPTED
 from .options import Debug, Json, Seed, Store, Target
 
 if TYPE_CHECKING:
@@ -85,7 +86,8 @@ def optimize(
 ) -> None:
     """Look for a faster kernel: propose, climb, keep the best.
 
-    Ends with 0 when a kernel was kept, with 1 when none passed. With --json: one event a line.
+    Ends with 0 when a kernel was kept, with 1 when none was, with 130 when it was stopped. With
+    --json: one event a line.
     """
     if task is None and resume is None:
         raise UsageError(
@@ -127,10 +129,18 @@ def _search(task: Path | None, settings: OptimizeSettings, as_json: bool) -> Non
                 screen.json(event.to_dict())
 
         run = app.optimize(task, settings, told)
-        view.finish(run, None, f"toprung report {run.id} -o report.html")
+        view.finish(run, None, _next_step(run))
     if as_json:
         screen.json(done_line(run))
+    if run.reason == "stopped":
+        raise typer.Exit(INTERRUPTED)
     raise typer.Exit(Exit.PASSED if run.best else Exit.REFUTED)
+
+
+def _next_step(run: Run) -> str:
+    if run.reason == "stopped":
+        return f"toprung optimize --resume {run.id} goes on"
+    return f"toprung report {run.id} -o report.html shows it all"
 
 
 def _check_names(dsl: str | None, proposer: str, strategy: str) -> None:
