@@ -12,7 +12,7 @@ import pytest
 import samples
 import toprung
 from toprung.faces.cli.main import run
-from toprung.model.verdict import Verdict
+from toprung.model.verdict import CaseResult, Verdict
 
 pytestmark = pytest.mark.unit
 
@@ -94,6 +94,20 @@ def test_the_state_folder_may_come_from_the_environment(ask, capsys, monkeypatch
     capsys.readouterr()
 
 
+def test_what_a_held_out_case_told_is_shown_nowhere(ask, capsys):
+    task = samples.several_cases()
+    secret = "case 'odd': output 0 has shape [37, 1009]"
+    cases = tuple(
+        CaseResult(name=c.name, held_out=c.held_out, outcome="refuted" if c.held_out else "passed")
+        for c in task.cases
+    )
+    verdict = samples.failed("correct", task=task, reason=secret, traceback=secret, cases=cases)
+    assert ask(verdict, "--json") == 1
+    assert "1009" not in capsys.readouterr().out
+    assert ask(verdict) == 1
+    assert "1009" not in capsys.readouterr().out
+
+
 def test_a_person_sees_every_rung_once_then_the_figures(ask, capsys):
     assert ask(samples.passed()) == 0
     out, err = capsys.readouterr()
@@ -105,8 +119,8 @@ def test_a_person_sees_every_rung_once_then_the_figures(ask, capsys):
     assert "not asked: add --with sanitize" in out
     assert "Passed up to roofline" in out
     assert "600 µs" in out
-    assert "2.33× (2.24–2.45)" in out  # eager
-    assert "1.87× (1.79–1.96)" in out  # compile
+    assert "2.33× (2.24–2.45×)" in out  # eager
+    assert "1.87× (1.79–1.96×)" in out  # compile
     assert "85% of the roofline" in out
     assert "What next: toprung optimize" in out
 
@@ -120,7 +134,7 @@ def test_a_refuted_candidate_gets_the_feedback_and_a_command(ask, capsys):
     assert ask(samples.failed("run")) == 1
     out = capsys.readouterr().out
     assert "✗ run" in out
-    assert "Refuted at run" in out
+    assert "REFUTED at run" in out
     assert "not reached: correct, honest" in out
     assert out.count("name 'z' is not defined") >= 2  # on the ladder, and in the feedback
     assert "kernel.py --upto run" in out

@@ -106,7 +106,7 @@ def _as_json(failure: Failure) -> dict[str, object]:
 def _as_text(failure: Failure, command: str) -> str:
     lines = [f"{command}: {failure.message}"]
     if failure.details:
-        lines.append(_bounded(failure.details))
+        lines.append(_clean(failure.details.strip("\n"), MAX_DETAILS))
     if failure.blame:
         lines.append(f"  at fault: {WHOSE[failure.blame]}")
     if failure.hint:
@@ -114,13 +114,8 @@ def _as_text(failure: Failure, command: str) -> str:
     return _clean("\n".join(lines)) + "\n"
 
 
-def _bounded(text: str) -> str:
-    """The end of `text`: compilers and tracebacks put what matters last."""
-    text = text.strip("\n")
-    return text if len(text) <= MAX_DETAILS else "…\n" + text[-MAX_DETAILS:]
-
-
-def _clean(text: str) -> str:
+def _clean(text: str, limit: int | None = None) -> str:
+    """Safe to show; past `limit` its tail, where compilers and tracebacks put what matters."""
     from toprung.outputs.text import clean
 
-    return clean(text)
+    return clean(text, limit, keep="tail")

@@ -6,9 +6,9 @@ from rich.status import Status
 from rich.text import Text
 
 from toprung.model.verdict import RungResult, Verdict
-from toprung.outputs.text import clean
+from toprung.outputs import figures
+from toprung.outputs.text import one_line
 
-from . import units
 from .screen import Screen
 
 MARKS = {
@@ -19,13 +19,17 @@ MARKS = {
     "not_reached": ("·", "dim"),
 }
 FACTS_SHOWN = 3
+FACT_LENGTH = 60
+REASON_LENGTH = 400
 
 
 def rung_line(result: RungResult) -> Text:
     """Mark, name, seconds, then the first facts or the reason."""
     mark, style = MARKS[result.status]
     line = Text(f"  {mark} ", style=style)
-    line.append(f"{clean(result.name):<10}", style="bold" if result.status != "passed" else "")
+    line.append(
+        f"{one_line(result.name, 20):<10}", style="bold" if result.status != "passed" else ""
+    )
     took = (
         f"{result.seconds:6.1f} s" if result.status not in ("skipped", "not_reached") else " " * 8
     )
@@ -37,15 +41,13 @@ def rung_line(result: RungResult) -> Text:
 def _said(result: RungResult) -> str:
     if result.status in ("skipped", "errored", "refuted"):
         word = "skipped: " if result.status == "skipped" else ""
-        return word + _first_line(result.reason or "")
+        return word + one_line(result.reason or "", REASON_LENGTH)
     plain = [(k, v) for k, v in result.facts.items() if isinstance(v, str | int | float | bool)]
     plain.sort(key=lambda fact: "." in fact[0])  # facts of the whole before those of one part
-    return clean("  ".join(units.fact(k, v) for k, v in plain[:FACTS_SHOWN]))
-
-
-def _first_line(text: str) -> str:
-    lines = clean(text).strip().splitlines()
-    return lines[0] if lines else ""
+    return "  ".join(
+        one_line(f"{name} {figures.fact(name, value)}", FACT_LENGTH)
+        for name, value in plain[:FACTS_SHOWN]
+    )
 
 
 class LadderView:
@@ -58,7 +60,7 @@ class LadderView:
         self._waiting: Status | None = None
 
     def __enter__(self) -> LadderView:
-        self._screen.line(Text(clean(self._title), style="bold"))
+        self._screen.line(Text(one_line(self._title), style="bold"))
         if self._screen.people.is_terminal:
             self._waiting = self._screen.people.status("climbing", spinner_style="dim")
             self._waiting.start()
@@ -69,16 +71,20 @@ class LadderView:
             self._waiting.stop()
 
     def shown(self, result: RungResult) -> None:
-        """A rung has been decided."""
-        if result.name in self._names or result.status == "not_reached":
-            return
-        self._names.add(result.name)
-        self._screen.line(rung_line(result))
+        """A rung has been decided. A failure waits for the verdict, which says what may be told."""
+        if result.status in ("passed", "skipped"):
+            self._tell(result)
+
+    def _tell(self, result: RungResult) -> None:
+        if result.name not in self._names:
+            self._names.add(result.name)
+            self._screen.line(rung_line(result))
 
     def finish(self, verdict: Verdict) -> None:
-        """Whatever progress did not tell: late rungs, and those that were not reached."""
+        """Whatever progress did not tell: the failure, and the rungs that were not reached."""
         for result in verdict.rungs:
-            self.shown(result)
+            if result.status != "not_reached":
+                self._tell(result)
         left = [rung.name for rung in verdict.rungs if rung.status == "not_reached"]
         if left:
             self._screen.line(Text(f"  · not reached: {', '.join(left)}", style="dim"))

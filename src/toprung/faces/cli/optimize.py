@@ -126,7 +126,7 @@ def _search(task: Path | None, settings: OptimizeSettings, as_json: bool) -> Non
         def told(event: Event) -> None:
             view.shown(event)
             if as_json and event.event in LINES:
-                screen.json(event.to_dict())
+                screen.json(_line(event))
 
         run = app.optimize(task, settings, told)
         view.finish(run, None, _next_step(run))
@@ -155,6 +155,14 @@ def _check_names(dsl: str | None, proposer: str, strategy: str) -> None:
         check_name("DSL", dsl, dsls.names())
     check_name("proposer", proposer, proposers.names())
     check_name("strategy", strategy, strategies.names())
+
+
+def _line(event: Event) -> dict[str, object]:
+    """An event as it is written: nothing in it tells of held-out cases but their outcome."""
+    from toprung.outputs.shown import shown
+
+    verdict = getattr(event, "verdict", None)
+    return (event.model_copy(update={"verdict": shown(verdict)}) if verdict else event).to_dict()
 
 
 def done_line(run: Run) -> dict[str, object]:

@@ -12,14 +12,15 @@ from rich.text import Text
 from toprung.model.event import AttemptStarted, Created, Done, Event, Hinted, Judged, Kept
 from toprung.model.run import Run
 from toprung.model.verdict import Verdict
-from toprung.outputs.text import clean
+from toprung.outputs import figures
+from toprung.outputs.text import clean, one_line
 from toprung.search.policy import BASELINE
 
-from . import units
 from .screen import Screen
-from .verdict_view import STYLES, roofline_line, timing_table
+from .verdict_view import STYLES, roofline_line, timing_table, with_interval
 
 MEASURED_AGAIN = "once more, beside its baselines in paired rounds"
+NOTE_LENGTH = 70
 COLUMNS = "{:>4}  {:<19} {:>8}  {:>8}  {:>8}  {}"
 
 
@@ -47,7 +48,7 @@ class RunView:
             case Created():
                 self._begin(event)
             case AttemptStarted():
-                self._notes[event.index] = _one_line(event.proposal.note)
+                self._notes[event.index] = one_line(event.proposal.note, NOTE_LENGTH)
                 self._wait(f"attempt {event.index} climbs: {self._notes[event.index]}")
             case Judged():
                 again = event.index in self._verdicts
@@ -58,7 +59,7 @@ class RunView:
                 verdict = event.verdict or self._verdicts.get(event.index)
                 self._screen.line(Text(f"      ▲ best so far: {_figures(verdict)}", style="green"))
             case Hinted():
-                self._screen.line(Text(f"      hint: {_one_line(event.text)}", style="cyan"))
+                self._screen.line(Text(f"      hint: {one_line(event.text, 200)}", style="cyan"))
             case Done():  # told by the summary
                 pass
 
@@ -66,7 +67,7 @@ class RunView:
         ceilings = [f"{v:g} {k}" for k, v in event.budget.to_dict().items() if v is not None]
         self._screen.line(
             Text(
-                f"{clean(event.task.name)} on {event.target}: goal {event.goal.attained:.0%} of the "
+                f"{one_line(event.task.name, 60)} on {event.target}: goal {event.goal.attained:.0%} of the "
                 f"roofline, at most {', '.join(ceilings) or 'no ceiling'}",
                 style="bold",
             )
@@ -89,15 +90,17 @@ class RunView:
 def attempt_line(index: int, verdict: Verdict, note: str) -> Text:
     """Index, outcome and rung, median, speed-up over eager, attained fraction, note."""
     failed = verdict.failed_rung
-    outcome = verdict.outcome if failed is None else f"{verdict.outcome} at {clean(failed.name)}"
+    outcome = (
+        verdict.outcome if failed is None else f"{verdict.outcome} at {one_line(failed.name, 20)}"
+    )
     measured, roof = verdict.measurement, verdict.roofline
     speedup = measured.speedup.get(BASELINE) if measured else None
     line = COLUMNS.format(
         index,
         outcome,
-        units.time_us(measured.median_us if measured else None),
-        f"{speedup.ratio:.2f}×" if speedup else units.DASH,
-        units.percent(roof.attained if roof else None),
+        figures.time_us(measured.median_us) if measured else "–",
+        figures.times(speedup.ratio) if speedup else "–",
+        figures.percent(roof.attained) if roof else "–",
         note,
     )
     return Text(line, style=STYLES[verdict.outcome] if failed else "")
@@ -113,13 +116,16 @@ def run_panel(run: Run, best_file: Path | None, what_next: str) -> RenderableTyp
     if best is None or best.verdict is None:
         parts += ["", Text("No kernel was kept.", style="red")]
     else:
-        parts += ["", Text(f"Best: attempt {best.index}, {_one_line(best.proposal.note)}")]
+        parts += [
+            "",
+            Text(f"Best: attempt {best.index}, {one_line(best.proposal.note, NOTE_LENGTH)}"),
+        ]
         if best_file:
             parts.append(Text(f"      {best_file}"))
         if best.verdict.measurement:
             parts += ["", timing_table(best.verdict.measurement)]
         if best.verdict.roofline:
-            parts += ["", Text(roofline_line(best.verdict))]
+            parts += ["", Text(roofline_line(best.verdict.roofline))]
     parts += ["", Text(f"What next: {what_next}", style="bold")]
     style = "green" if best else "red"
     return Panel(Group(*parts), title=f"run {run.id}", title_align="left", border_style=style)
@@ -127,15 +133,10 @@ def run_panel(run: Run, best_file: Path | None, what_next: str) -> RenderableTyp
 
 def _figures(verdict: Verdict | None) -> str:
     if verdict is None or verdict.measurement is None:
-        return "passed"
+        return "passed, not timed"
     measured = verdict.measurement
-    over = [f"{units.times(s)} over {clean(name)}" for name, s in measured.speedup.items()]
+    parts = [figures.time_us(measured.median_us)]
+    parts += [f"{with_interval(s)} over {one_line(n, 20)}" for n, s in measured.speedup.items()]
     if verdict.roofline:
-        over.append(f"{units.percent(verdict.roofline.attained)} of the roofline")
-    note = "" if measured.confirmed else " (not confirmed)"
-    return ", ".join([units.time_us(measured.median_us), *over]) + note
-
-
-def _one_line(text: str) -> str:
-    words = " ".join(clean(text).split())
-    return words if len(words) <= 70 else words[:69] + "…"
+        parts.append(f"{figures.percent(verdict.roofline.attained)} of the roofline")
+    return ", ".join(parts) + ("" if measured.confirmed else "; not confirmed yet")

@@ -35,10 +35,9 @@ def runs_table(found: list[RunSummary]) -> Table:
     """One run a row."""
     from rich.table import Table
 
-    from toprung.outputs.text import clean
+    from toprung.outputs import figures
+    from toprung.outputs.text import one_line
     from toprung.search.policy import BASELINE
-
-    from . import units
 
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for column in ("run", "task", "created (UTC)", "state"):
@@ -48,13 +47,13 @@ def runs_table(found: list[RunSummary]) -> Table:
     for run in found:
         table.add_row(
             run.id,
-            clean(run.task),
+            one_line(run.task, 40),
             run.created[:16].replace("T", " "),
             run.state,
             str(run.attempts),
             str(run.passed),
-            f"{run.speedup[BASELINE]:.2f}×" if BASELINE in run.speedup else units.DASH,
-            units.percent(run.attained),
-            units.seconds(run.seconds),
+            figures.times(run.speedup[BASELINE]) if BASELINE in run.speedup else "–",
+            "–" if run.attained is None else figures.percent(run.attained),
+            figures.seconds(run.seconds),
         )
     return table

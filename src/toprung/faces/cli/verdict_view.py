@@ -7,49 +7,44 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from toprung.model.measurement import Measurement
+from toprung.model.measurement import Measurement, Speedup, Timing
+from toprung.model.roofline import Roofline
 from toprung.model.verdict import Verdict
-from toprung.outputs.text import clean
-
-from . import units
+from toprung.outputs import figures
+from toprung.outputs.text import clean, one_line
 
 STYLES = {"passed": "green", "refuted": "red", "errored": "magenta"}
 NEAR_THE_TOP = 0.9
 """Attained fraction from which on little is left to gain."""
 
 
-def verdict_panel(verdict: Verdict, feedback: str, what_next: str) -> RenderableType:
-    """The summary; `feedback` is shown when the candidate or the machine failed."""
-    parts: list[RenderableType] = [Text(headline(verdict), style=f"bold {STYLES[verdict.outcome]}")]
-    if verdict.measurement:
-        parts += ["", timing_table(verdict.measurement)]
-    if verdict.roofline:
-        parts += ["", Text(roofline_line(verdict))]
-    if verdict.outcome != "passed" and feedback:
-        parts += ["", Text(clean(feedback).strip())]
-    parts += ["", Text(f"What next: {what_next}", style="bold")]
-    title = f"{clean(verdict.task.name)} · {clean(verdict.candidate.dsl or '?')} · {verdict.target}"
-    return Panel(
-        Group(*parts), title=title, title_align="left", border_style=STYLES[verdict.outcome]
-    )
-
-
-def headline(verdict: Verdict) -> str:
-    """One sentence: how it ended and how far up."""
-    failed = verdict.failed_rung
+def verdict_panel(verdict: Verdict, said: str, what_next: str) -> RenderableType:
+    """The summary: figures of a verdict that passed, otherwise `said`, the feedback on it."""
+    style = STYLES[verdict.outcome]
     if verdict.outcome == "passed":
-        return f"Passed up to {verdict.height}{_left_open(verdict)}."
-    where = f" at {clean(failed.name)}" if failed else ""
-    if verdict.outcome == "refuted":
-        return f"Refuted{where}."
-    return f"No verdict{where}: the {verdict.blame} is at fault, not the candidate."
+        parts: list[RenderableType] = [Text(_headline(verdict), style=f"bold {style}")]
+        if verdict.measurement:
+            parts += ["", timing_table(verdict.measurement)]
+        if verdict.roofline:
+            parts += ["", Text(roofline_line(verdict.roofline))]
+    else:
+        parts = [Text(clean(said), style=style)]
+    parts += ["", Text(f"What next: {what_next}", style="bold")]
+    about = (verdict.task.name, verdict.candidate.dsl or "unknown language", verdict.target)
+    title = " · ".join(one_line(text, 40) for text in about)
+    return Panel(Group(*parts), title=Text(title), title_align="left", border_style=style)
+
+
+def _headline(verdict: Verdict) -> str:
+    seeded = " With a seed of yours: this proves nothing to others." if verdict.seed else ""
+    return f"Passed up to {verdict.height}{_left_open(verdict)}.{seeded}"
 
 
 def _left_open(verdict: Verdict) -> str:
     """The rungs above the highest passed one, which nobody could ask here."""
-    names = [clean(rung.name) for rung in verdict.rungs]
+    names = [rung.name for rung in verdict.rungs]
     above = verdict.rungs[names.index(verdict.height or "") + 1 :]
-    skipped = [rung.name for rung in above if rung.status == "skipped"]
+    skipped = [one_line(rung.name) for rung in above if rung.status == "skipped"]
     return f"; not asked: {', '.join(skipped)}" if skipped else ""
 
 
@@ -58,29 +53,32 @@ def timing_table(measurement: Measurement) -> Table:
     table = Table(box=None, padding=(0, 3, 0, 0), header_style="dim")
     for column in ("", "median", "interval", "speed-up of the candidate"):
         table.add_column(column)
-    table.add_row("candidate", units.time_us(measurement.median_us), _interval(measurement.ci_us))
+    table.add_row("candidate", *_row(measurement))
     for name, timing in measurement.baselines.items():
         speedup = measurement.speedup.get(name)
-        said = units.times(speedup) + ("" if speedup is None or speedup.faster else " not faster")
-        table.add_row(clean(name), units.time_us(timing.median_us), _interval(timing.ci_us), said)
+        table.add_row(one_line(name, 20), *_row(timing), with_interval(speedup) if speedup else "")
     if not measurement.confirmed:
         table.caption = "Not confirmed in fresh paired rounds: take no speed-up from this."
         table.caption_justify = "left"
     return table
 
 
-def _interval(ci_us: tuple[float, float]) -> str:
-    return f"{units.time_us(ci_us[0])} {units.DASH} {units.time_us(ci_us[1])}"
+def _row(timing: Timing) -> tuple[str, str]:
+    return figures.time_us(timing.median_us), figures.interval_us(timing)
 
 
-def roofline_line(verdict: Verdict) -> str:
+def with_interval(speedup: Speedup) -> str:
+    """`2.33× (2.24–2.45×)`, and a word when that is no gain."""
+    said = f"{figures.times(speedup.ratio)} ({figures.times_interval(speedup)})"
+    return said if speedup.faster else f"{said}, not faster"
+
+
+def roofline_line(roof: Roofline) -> str:
     """How near the top, and what the bound is."""
-    roof = verdict.roofline
-    if roof is None:
-        return ""
     return (
-        f"{units.percent(roof.attained)} of the roofline: bound {units.time_us(roof.bound_us)} by "
-        f"{roof.limiter}, {units.size(roof.min_bytes)} and {roof.flops:.3g} flop"
+        f"{figures.percent(roof.attained)} of the roofline. The bound is "
+        f"{figures.time_us(roof.bound_us)}, set by {roof.limiter}: {figures.size(roof.min_bytes)} "
+        f"to move, {figures.digits(roof.flops)} flop"
     )
 
 

@@ -60,6 +60,7 @@ def verify(
     """
     rungs = _checked(dsl, upto, extra or [])
     from toprung import app
+    from toprung.outputs.shown import shown
 
     from .ladder_view import LadderView
     from .screen import Screen
@@ -76,7 +77,7 @@ def verify(
     )
     screen = Screen(as_json=as_json)
     with LadderView(screen, f"{task} ← {candidate}") as ladder:
-        verdict = app.verify(task, candidate, settings, ladder.shown)
+        verdict = shown(app.verify(task, candidate, settings, ladder.shown))
         ladder.finish(verdict)
     if as_json:
         screen.json(verdict.to_dict())
