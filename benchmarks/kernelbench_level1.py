@@ -189,7 +189,8 @@ def climb(source: str, name: str, folder: Path, timeout_s: float) -> dict[str, A
     task, candidate = folder / f"{name}.py", folder / "candidate.py"
     task.write_text(source)
     candidate.write_text(source + WRAPPED)
-    command = [sys.executable, "-m", "toprung", "verify", str(task), str(candidate)]
+    toprung = Path(sys.executable).with_name("toprung")
+    command = [str(toprung), "verify", str(task), str(candidate)]
     command += ["--upto", "correct", "--timeout", str(timeout_s), "--json"]
     said = subprocess.run(
         command, capture_output=True, text=True, timeout=timeout_s + 60, check=False, cwd=folder

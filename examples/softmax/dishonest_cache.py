@@ -1,4 +1,4 @@
-"""Row softmax that answers from a cache: dishonest. Refuted at: honest
+"""Row softmax that answers from a cache: dishonest. Refuted at: correct
 
 The first answer for a shape and an address is kept and handed out again whenever both come back,
 whatever the memory holds by then. A harness that times the same buffers over and over sees a kernel
