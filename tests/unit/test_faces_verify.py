@@ -72,7 +72,7 @@ def test_options_arrive_as_settings(ask, capsys):
         samples.passed(),
         *("--dsl", "cpp", "--target", "cpu:native", "--upto", "roofline"),
         *("--with", "sanitize,profile", "--timeout", "20", "--seed", "7"),
-        *("--no-confirm", "--store", "somewhere"),
+        *("--no-confirm", "--store", "somewhere", "--rungs", "a.py", "--rungs", "b.py"),
     )
     capsys.readouterr()
     assert vars(ask.seen.settings) == {
@@ -83,6 +83,7 @@ def test_options_arrive_as_settings(ask, capsys):
         "timeout_s": 20,
         "seed": 7,
         "confirm": False,
+        "rungs": (Path("a.py"), Path("b.py")),
         "store": Path("somewhere"),
     }
 

@@ -27,6 +27,12 @@ With = Annotated[
     list[str] | None,
     typer.Option("--with", metavar="RUNGS", help="Ask optional rungs as well: sanitize,profile."),
 ]
+Rungs = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--rungs", metavar="FILE", help="A Python file with rungs of your own; may be repeated."
+    ),
+]
 Timeout = Annotated[
     float, typer.Option("--timeout", min=1, metavar="S", help="Seconds for the whole climb.")
 ]
@@ -47,6 +53,7 @@ def verify(
     target: Target = None,
     upto: Upto = None,
     extra: With = None,
+    rungs: Rungs = None,
     timeout: Timeout = 150,
     seed: Seed = None,
     confirm: Confirm = True,
@@ -58,7 +65,7 @@ def verify(
 
     With --json: one toprung.verdict/1 object.
     """
-    rungs = _checked(dsl, upto, extra or [])
+    optional = _checked(dsl, upto, extra or [], own=bool(rungs))
     from toprung import app
     from toprung.outputs.shown import shown
 
@@ -69,10 +76,11 @@ def verify(
         target=target,
         dsl=dsl,
         upto=upto,
-        extra=rungs,
+        extra=optional,
         timeout_s=timeout,
         seed=seed,
         confirm=confirm,
+        rungs=tuple(rungs or []),
         store=store,
     )
     screen = Screen(as_json=as_json)
@@ -86,19 +94,27 @@ def verify(
     raise typer.Exit(verdict.exit_code)
 
 
-def _checked(dsl: str | None, upto: str | None, extra: list[str]) -> tuple[str, ...]:
-    """The optional rungs that were asked for; every name is checked before anything is loaded."""
+def _checked(dsl: str | None, upto: str | None, extra: list[str], *, own: bool) -> tuple[str, ...]:
+    """The optional rungs that were asked for; names are checked before anything heavy is loaded.
+
+    With rungs of the user's own (`own`), their names are known only once their files were read.
+    """
     from toprung.dsls import table
-    from toprung.model.verdict import RUNGS
 
     from .names import check_name, split_names
 
     if dsl:
         check_name("DSL", dsl, table.names())
-    rungs = split_names(extra)
-    for rung in [*rungs, *([upto] if upto else [])]:
-        check_name("rung", rung, RUNGS)
-    return tuple(rungs)
+    optional = split_names(extra)
+    asked = [*optional, *([upto] if upto else [])]
+    if asked and not own:
+        from toprung.judge.ladder import user_rungs
+        from toprung.model.verdict import RUNGS
+
+        known = [*RUNGS, *(rung.name for rung in user_rungs())]
+        for name in asked:
+            check_name("rung", name, known)
+    return tuple(optional)
 
 
 def _summarise(screen: Screen, verdict: Verdict, task: Path, candidate: Path) -> None:
