@@ -7,7 +7,6 @@ import traceback
 from collections.abc import Callable, Sequence
 from importlib.metadata import entry_points
 
-from toprung import __version__
 from toprung.errors import (
     Blame,
     Refuted,
@@ -69,7 +68,8 @@ def check_upto(upto: RungName | None, extra: Sequence[RungName], own: Sequence[R
             raise UsageError(f"no rung is called {name!r}", hint=f"choose among {', '.join(known)}")
         if name in RUNGS and name not in here:
             raise Unavailable(
-                f"the rung {name!r} cannot be asked by this version", hint=f"it asks {', '.join(here)}"
+                f"the rung {name!r} cannot be asked by this version",
+                hint=f"it asks {', '.join(here)}",
             )
 
 
@@ -189,9 +189,7 @@ def _entry(compiled: RungResult) -> str | None:
     return entry if isinstance(entry, str) else None
 
 
-def _cases(
-    subject: Subject, outcome: Outcome, *, benched: bool, roofed: bool
-) -> list[CaseResult]:
+def _cases(subject: Subject, outcome: Outcome, *, benched: bool, roofed: bool) -> list[CaseResult]:
     found = []
     for case in subject.task.cases:
         if not case.fits(subject.options.target):
@@ -212,5 +210,3 @@ def _cases(
             )
         )
     return found
-
-

@@ -10,7 +10,6 @@ from toprung.model.climb import ClimbOptions
 from toprung.model.task import Task
 from toprung.model.verdict import RungResult, Verdict
 
-
 Progress = Callable[[RungResult], None]
 
 

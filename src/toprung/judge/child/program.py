@@ -50,9 +50,7 @@ class Program:
             for path in folder.rglob("*")
             if path.is_file()
         }
-        candidate = Candidate(
-            files=files, main=request.main, dsl=request.dsl, entry=request.entry
-        )
+        candidate = Candidate(files=files, main=request.main, dsl=request.dsl, entry=request.entry)
         self._loaded = table.get(request.dsl).load(candidate, folder, request.target)
         return Loaded(
             entry=self._loaded.entry, is_module=self._loaded.is_module, facts=self._loaded.facts
@@ -199,9 +197,7 @@ def _meet(one: torch.Tensor, other: torch.Tensor) -> bool:
     return low < end and start < high
 
 
-def _aliases(
-    results: list[torch.Tensor], inputs: list[torch.Tensor]
-) -> Iterable[tuple[int, int]]:
+def _aliases(results: list[torch.Tensor], inputs: list[torch.Tensor]) -> Iterable[tuple[int, int]]:
     for i, result in enumerate(results):
         for j, given in enumerate(inputs):
             if _meet(result, given):
@@ -211,8 +207,7 @@ def _aliases(
 def _overlapping(results: list[torch.Tensor]) -> Iterable[int]:
     for i, result in enumerate(results):
         within = any(
-            size > 1 and step == 0
-            for size, step in zip(result.shape, result.stride(), strict=True)
+            size > 1 and step == 0 for size, step in zip(result.shape, result.stride(), strict=True)
         )
         if within or any(_meet(result, other) for other in results[:i]):
             yield i

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from toprung.judge.clock.statistics import geomean
 from toprung.model.measurement import Measurement, Speedup, Timing
-from toprung.model.roofline import Roofline
+from toprung.model.roofline import Limiter, Roofline
 
 
 def mean_measurement(each: Sequence[Measurement]) -> Measurement | None:
@@ -34,13 +35,13 @@ def mean_roofline(each: Sequence[Roofline]) -> Roofline | None:
     """Bound and attained fraction as geometric means; work summed; the commonest limiter."""
     if len(each) < 2:
         return each[0] if each else None
-    limiters = [roof.limiter for roof in each]
+    limiters: list[Limiter] = [roof.limiter for roof in each]
     return Roofline(
         flops=sum(roof.flops for roof in each),
         min_bytes=sum(roof.min_bytes for roof in each),
         bound_us=_mean([roof.bound_us for roof in each]),
         attained=_mean([roof.attained for roof in each]),
-        limiter=max(limiters, key=limiters.count),
+        limiter=Counter(limiters).most_common(1)[0][0],
     )
 
 

@@ -19,13 +19,10 @@ def check(subject: Subject) -> Facts:
     facts: Facts = {"precision": precision}
     for _, case in subject.open_cases:
         figures = subject.figures[case.name]
-        figures.roofline = roofline(
-            case.work, ceilings, precision, figures.measurement.median_us
-        )
+        roof = roofline(case.work, ceilings, precision, figures.measurement.median_us)
+        figures.roofline = roof
         prefix = "" if len(subject.open_cases) == 1 else f"{case.name}."
-        facts |= {
-            f"{prefix}{name}": value for name, value in figures.roofline.to_dict().items()
-        }
+        facts |= {f"{prefix}{name}": value for name, value in roof.to_dict().items()}
         if case.work.uncounted:
             facts[f"{prefix}uncounted"] = list(case.work.uncounted)
     return facts

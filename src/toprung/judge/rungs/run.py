@@ -31,7 +31,9 @@ def check(subject: Subject) -> Facts:
         checked = exchange.check(outcome)
         exchange.forget(content)
         if checked.nonfinite:
-            raise subject.refute(case, f"non-finite values where the truth is finite: {checked.why}")
+            raise subject.refute(
+                case, f"non-finite values where the truth is finite: {checked.why}"
+            )
         if not case.held_out:
             specs = outcome.called.returned.specs
             facts[f"{case.name}.shapes"] = [list(spec.shape) for spec in specs]

@@ -99,7 +99,9 @@ class Subject:
             )
         return left
 
-    def refute(self, case: CaseSpec, message: str, *, hint: str | None = None, **facts: object) -> Refuted:
+    def refute(
+        self, case: CaseSpec, message: str, *, hint: str | None = None, **facts: object
+    ) -> Refuted:
         """A refutation that names the case, or only says that it is held out."""
         self.failed_case = case.name
         where = "a held-out case" if case.held_out else f"case {case.name!r}"

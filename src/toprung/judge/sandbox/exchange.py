@@ -86,7 +86,9 @@ class Exchange:
             offsets = _row([entry.spec.nbytes for entry in state])
             self._oracle.write_state("copied", list(offsets))
             own = {entry.name for entry in session.state}
-            kept = [(e, at) for e, at in zip(state, offsets, strict=True) if function or e.name in own]
+            kept = [
+                (e, at) for e, at in zip(state, offsets, strict=True) if function or e.name in own
+            ]
             for entry, at in kept:
                 self._private.copy_to(at, session.arena, at, entry.spec.nbytes)
             session.adopt(tuple(e for e, _ in kept), tuple(at for _, at in kept), timeout)
@@ -175,7 +177,9 @@ class Exchange:
         return [
             (
                 out.spec.nbytes,
-                places.inputs[out.index] if out.source == "input" and out.index is not None else slot,
+                places.inputs[out.index]
+                if out.source == "input" and out.index is not None
+                else slot,
                 base + taken,
             )
             for out, slot, taken in zip(case.outputs, places.outputs, at, strict=True)

@@ -54,8 +54,8 @@ class Limits(Value):
             ceilings.append((resource.RLIMIT_NPROC, self.processes + _tasks_of_user()))
         for kind, value in ceilings:
             _, hard = resource.getrlimit(kind)
-            value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-            resource.setrlimit(kind, (value, value))
+            lowered = value if hard == resource.RLIM_INFINITY else min(value, hard)
+            resource.setrlimit(kind, (lowered, lowered))
 
 
 class Watchdog:
@@ -125,8 +125,8 @@ def tree_of(root: int) -> Iterator[int]:
     while stack:
         pid = stack.pop()
         try:
-            for task in os.listdir(f"/proc/{pid}/task"):
-                text = Path(f"/proc/{pid}/task/{task}/children").read_text()
+            for task in os.scandir(f"/proc/{pid}/task"):
+                text = Path(task.path, "children").read_text()
                 found = [int(word) for word in text.split()]
                 stack += found
                 yield from found
@@ -156,7 +156,7 @@ def _proportional_bytes(pid: int) -> int:
 
 def _threads(pid: int) -> int:
     try:
-        return len(os.listdir(f"/proc/{pid}/task"))
+        return len(list(os.scandir(f"/proc/{pid}/task")))
     except OSError:
         return 0
 
@@ -164,10 +164,10 @@ def _threads(pid: int) -> int:
 def _tasks_of_user() -> int:
     user = os.geteuid()
     total = 0
-    for name in os.listdir("/proc"):
+    for entry in os.scandir("/proc"):
         with contextlib.suppress(OSError):
-            if name.isdigit() and os.stat(f"/proc/{name}").st_uid == user:
-                total += _threads(int(name))
+            if entry.name.isdigit() and entry.stat().st_uid == user:
+                total += _threads(int(entry.name))
     return total
 
 
@@ -176,5 +176,5 @@ def _folder_bytes(folder: Path) -> int:
     for root, _, files in os.walk(folder):
         for name in files:
             with contextlib.suppress(OSError):
-                total += os.lstat(os.path.join(root, name)).st_blocks * 512
+                total += Path(root, name).lstat().st_blocks * 512
     return total

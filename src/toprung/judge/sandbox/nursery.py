@@ -36,7 +36,7 @@ def _warm_up() -> None:
 
     # Cures a race in torch's first multi-threaded transcendental call; small means one thread.
     torch.exp(torch.zeros(4))
-    threads = len(os.listdir("/proc/self/task"))
+    threads = sum(1 for _ in os.scandir("/proc/self/task"))
     if threads != 1:
         raise RuntimeError(f"the nursery has {threads} threads; forking it would be unsound")
 

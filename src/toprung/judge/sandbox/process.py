@@ -27,6 +27,9 @@ FREEZE_S = 5.0
 
 KEPT_OUTPUT = 8_000
 
+KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "OMP_NUM_THREADS", "PYTHONPATH")
+"""What candidate code may see of the user's environment; never keys or tokens."""
+
 NURSERY_ENV = {
     "OMP_WAIT_POLICY": "passive",  # a busy neighbour must not make a barrier spin
     "OPENBLAS_NUM_THREADS": "1",  # numpy's pool would start on import
@@ -39,13 +42,11 @@ class Nursery:
 
     def __init__(self) -> None:
         self._channel, theirs = Channel.pair()
-        env = {**os.environ, **NURSERY_ENV}
-        env["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), env.get("PATH", "")])
         self._process = subprocess.Popen(
             [sys.executable, "-m", "toprung.judge.sandbox.nursery", str(theirs.fileno())],
             pass_fds=(theirs.fileno(),),
             stdin=subprocess.DEVNULL,
-            env=env,
+            env=_scrubbed(),
         )
         theirs.close()
         self._torch: str | None = None
@@ -252,13 +253,20 @@ class Process:
                     )
 
 
+def _scrubbed() -> dict[str, str]:
+    """The nursery's environment. What is not in it cannot be read from `/proc` by its forks."""
+    kept = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
+    path = os.pathsep.join([str(Path(sys.executable).parent), kept.get("PATH", os.defpath)])
+    return {**kept, **NURSERY_ENV, "PATH": path}
+
+
 def _stands_still(pid: int) -> bool:
     """Whether every thread of the process is stopped or gone."""
     try:
-        for task in os.listdir(f"/proc/{pid}/task"):
-            with open(f"/proc/{pid}/task/{task}/stat", "rb") as stat:
-                if stat.read().rpartition(b")")[2].split(None, 1)[0] not in b"TtZX":
-                    return False
+        for task in os.scandir(f"/proc/{pid}/task"):
+            stat = Path(task.path, "stat").read_bytes()
+            if stat.rpartition(b")")[2].split(None, 1)[0] not in b"TtZX":
+                return False
     except OSError:
         return True
     return True

@@ -29,8 +29,8 @@ from toprung.model.candidate import Candidate
 from toprung.model.tensor import TensorSpec
 from toprung.model.value import Value
 
-from .process import Nursery, Process
 from .limits import Limits
+from .process import Nursery, Process
 
 SERVE = "toprung.judge.child.main:serve"
 SLACK = 1 << 20
@@ -161,5 +161,3 @@ class Session:
             error = CompileError if reply.kind == "compile" else Refuted
             raise error(reply.message, hint=reply.hint, details=reply.traceback)
         return reply
-
-

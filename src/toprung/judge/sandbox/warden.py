@@ -32,8 +32,6 @@ from .walls import (
     unshare_namespaces,
 )
 
-KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "OMP_WAIT_POLICY", "OMP_NUM_THREADS")
-
 
 def run(order: dict, channel: Channel, output: int, report: Channel) -> None:
     """Start the process that `order` describes, wait for its end. Runs in a fresh fork.
@@ -86,7 +84,7 @@ def _become(order: dict, channel: Channel, output: int) -> None:
             os.dup2(source, target)
         _close_others(channel.fileno())
         os.chdir(order["scratch"])
-        _scrub(order["env"], order["scratch"])
+        _move_in(order["env"], order["scratch"])
         prctl(PR_SET_NO_NEW_PRIVS, 1)
         Limits.model_validate(order["limits"]).apply()
         serve = _function(order["serve"])
@@ -104,10 +102,8 @@ def _function(path: str) -> Callable[[Channel], None]:
     return getattr(import_module(module), name)
 
 
-def _scrub(extra: dict[str, str], scratch: str) -> None:
-    kept = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
-    os.environ.clear()
-    os.environ.update({**kept, "HOME": scratch, "TMPDIR": scratch, **extra})
+def _move_in(extra: dict[str, str], scratch: str) -> None:
+    os.environ.update({"HOME": scratch, "TMPDIR": scratch, **extra})
 
 
 def _close_others(keep: int) -> None:
