@@ -117,6 +117,7 @@ def test_its_environment_holds_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     nursery = Nursery()
     try:
         process = nursery.spawn(SERVE)
+        load(process, "zeros")
         pids = list(tree_of(process._first))
         environ = b"".join(Path(f"/proc/{pid}/environ").read_bytes() for pid in pids)
         process.close()

@@ -13,7 +13,7 @@ import threading
 import time
 from pathlib import Path
 
-from toprung.errors import ChildFault, HarnessError
+from toprung.errors import ChildFault, HarnessError, WireError
 from toprung.judge.wire.channel import Channel, Closed, Message, Silent
 from toprung.model.environment import Walls
 
@@ -123,6 +123,7 @@ class Process:
         self.scratch = scratch
         self._report = report
         self._closed = False
+        self._frozen: set[int] = set()
         try:
             message, fds = report.receive(START_S)
         except (Closed, Silent) as gone:
@@ -141,8 +142,19 @@ class Process:
 
     def ask(self, message: Message, timeout: float, fds: tuple[int, ...] = ()) -> Message:
         """Send, and wait for the answer; raises `ChildFault` when it dies, hangs or babbles."""
+        self.post(message, fds)
+        return self.hear(timeout)
+
+    def post(self, message: Message, fds: tuple[int, ...] = ()) -> None:
+        """Send; a frozen process finds the message when it is thawed."""
         try:
             self.channel.send(message, fds)
+        except Closed:
+            raise ChildFault(self.epitaph(), details=self.output_tail() or None) from None
+
+    def hear(self, timeout: float) -> Message:
+        """Wait for the answer."""
+        try:
             reply, extra = self.channel.receive(timeout)
         except Silent:
             self.kill()
@@ -152,9 +164,9 @@ class Process:
             ) from None
         except Closed:
             raise ChildFault(self.epitaph(), details=self.output_tail() or None) from None
-        except Exception:
+        except WireError as nonsense:
             self.kill()
-            raise
+            raise ChildFault(f"its process sent nonsense: {nonsense}") from None
         for fd in extra:  # nobody asked for descriptors
             os.close(fd)
         return reply
@@ -177,7 +189,7 @@ class Process:
 
     def freeze(self) -> None:
         """Stop every thread of it and wait until all stand still."""
-        seen: set[int] = set()
+        self._frozen = seen = set[int]()
         while (found := set(tree_of(self._first))) - seen:
             for pid in found - seen:
                 with contextlib.suppress(ProcessLookupError):
@@ -190,7 +202,7 @@ class Process:
 
     def thaw(self) -> None:
         """Let it run on."""
-        for pid in tree_of(self._first):
+        for pid in self._frozen:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGCONT)
 

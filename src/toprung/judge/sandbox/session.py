@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeVar
 from toprung.errors import ChildFault, CompileError, Refuted, WireError
 from toprung.judge.oracle.values import CaseSpec, Opened
 from toprung.judge.wire.arena import Arena, aligned
+from toprung.judge.wire.channel import Message
 from toprung.judge.wire.protocol import (
     Adopt,
     Call,
@@ -125,8 +126,14 @@ class Session:
             used += aligned(specs[index].nbytes)
         return Places(tuple(offsets[: len(inputs)]), tuple(offsets[len(inputs) :]))
 
-    def call(self, case: CaseSpec, places: Places, seed: int, timeout: float) -> Called:
-        """Call once on what lies in the lent arena."""
+    def call(
+        self, case: CaseSpec, places: Places, seed: int, timeout: float
+    ) -> tuple[Called, float]:
+        """Call once on what lies in the lent arena, from frozen to frozen.
+
+        Returns the child's reply, and the microseconds in between on the judge's clock. The request
+        is posted before the thaw, so that only the call itself lies between.
+        """
         slots = tuple(
             OutputSlot(
                 spec=out.spec,
@@ -138,7 +145,14 @@ class Session:
             if out.source != "input"
         )
         request = Call(inputs=case.inputs, offsets=places.inputs, outputs=slots, seed=seed)
-        return self._ask(request, Called, timeout)
+        self.process.post(request.to_dict())
+        start = time.perf_counter_ns()
+        self.process.thaw()
+        message = self.process.hear(timeout)
+        self.process.freeze()
+        judge_us = (time.perf_counter_ns() - start) / 1e3
+        self.seconds += judge_us / 1e6
+        return self._parsed(Called, message), judge_us
 
     def close(self) -> None:
         """End the process and take the memory back."""
@@ -152,11 +166,16 @@ class Session:
     ) -> Reply:
         start = time.monotonic()
         try:
-            reply = parse(kind, self.process.ask(request.to_dict(), max(timeout, 0.1), fds))
-        except WireError as nonsense:
-            raise ChildFault(f"its process sent nonsense: {nonsense}") from None
+            message = self.process.ask(request.to_dict(), max(timeout, 0.1), fds)
         finally:
             self.seconds += time.monotonic() - start
+        return self._parsed(kind, message)
+
+    def _parsed(self, kind: type[Reply], message: Message) -> Reply:
+        try:
+            reply = parse(kind, message)
+        except WireError as nonsense:
+            raise ChildFault(f"its process sent nonsense: {nonsense}") from None
         if isinstance(reply, Failure):
             error = CompileError if reply.kind == "compile" else Refuted
             raise error(reply.message, hint=reply.hint, details=reply.traceback)
