@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from toprung.errors import ChildFault
+from toprung.judge.sandbox.leftovers import sweep
 from toprung.judge.sandbox.limits import Limits, tree_of
 from toprung.judge.sandbox.process import Nursery, Process
 from toprung.judge.wire.protocol import Load
@@ -125,3 +128,47 @@ def test_its_environment_holds_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
         nursery.close()
     assert b"PATH=" in environ
     assert b"sesame" not in environ
+
+
+def test_what_a_killed_judge_left_is_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    orphan, mine, other = (
+        tmp_path / name
+        for name in (f"toprung-{ended.pid}-a", f"toprung-{os.getpid()}-b", "other-1-c")
+    )
+    for folder in (orphan, mine, other):
+        folder.mkdir()
+    sweep()
+    assert [folder.exists() for folder in (orphan, mine, other)] == [False, True, True]
+
+
+def test_a_killed_judge_takes_everything_with_it(tmp_path: Path) -> None:
+    script = tmp_path / "judge.py"
+    script.write_text(
+        "import time\n"
+        "from toprung.judge.sandbox.process import Nursery\n"
+        "nursery = Nursery()\n"
+        f"processes = [nursery.spawn({SERVE!r}) for _ in range(2)]\n"
+        "print('up', flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    judge = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE)
+    assert judge.stdout is not None
+    assert judge.stdout.readline() == b"up\n"
+    below = list(tree_of(judge.pid))
+    assert len(below) >= 5
+    judge.kill()
+    judge.wait()
+    deadline = time.monotonic() + 10
+    while any(map(running, below)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(map(running, below))
+
+
+def running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False

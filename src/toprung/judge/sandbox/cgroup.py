@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 ROOT = Path("/sys/fs/cgroup")
+PIDS = ROOT / "pids"
 
 
 class Cgroup:
@@ -33,7 +34,7 @@ class Cgroup:
     @classmethod
     def create(cls, max_processes: int) -> Cgroup | None:
         """A new group with room for `max_processes` tasks, or `None` where none can be made."""
-        for parent in (ROOT / "pids", _own_unified()):
+        for parent in (PIDS, own_unified()):
             if parent is None or not os.access(parent, os.W_OK):
                 continue
             folder = parent / f"toprung-{os.getpid()}-{secrets.token_hex(4)}"
@@ -60,7 +61,7 @@ class Cgroup:
             return
 
 
-def _own_unified() -> Path | None:
+def own_unified() -> Path | None:
     """This process's own group in the unified hierarchy."""
     for line in Path("/proc/self/cgroup").read_text().splitlines():
         if line.startswith("0::"):

@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from pathlib import Path
@@ -18,6 +17,7 @@ from toprung.judge.wire.channel import Channel, Closed, Message, Silent
 from toprung.model.environment import Walls
 
 from .cgroup import Cgroup
+from .leftovers import new_scratch, sweep
 from .limits import Limits, Watchdog, tree_of
 
 START_S = 120.0
@@ -41,6 +41,7 @@ class Nursery:
     """Starts on construction; `spawn` waits until it is ready."""
 
     def __init__(self) -> None:
+        sweep()
         self._channel, theirs = Channel.pair()
         self._process = subprocess.Popen(
             [sys.executable, "-m", "toprung.judge.sandbox.nursery", str(theirs.fileno())],
@@ -77,7 +78,7 @@ class Nursery:
         """Fork a process that calls `serve` ("module:function") with its end of a channel."""
         assert self.torch
         limits = limits or Limits.for_footprint()
-        scratch = Path(tempfile.mkdtemp(prefix="toprung-"))
+        scratch = new_scratch()
         ours, theirs = Channel.pair()
         report, reporter = Channel.pair()
         reader, writer = os.pipe()
