@@ -178,7 +178,7 @@ def _rows(call: Call) -> int:
     return x.numel() // max(size, 1)
 
 
-def _influence(call: Call, parts: list[Influence]) -> Influence:  # noqa: PLR0911
+def _influence(call: Call, parts: list[Influence]) -> Influence:
     name = call.name
     if any(not t.dtype.is_floating_point for t in call.outputs[:1]):
         return _together(part.faded() for part in parts)

@@ -19,6 +19,7 @@ from torch.utils._pytree import tree_map
 
 from .flops import Call, Flops, flops_of
 from .flops.call import tensors_in, words
+from .whole import Whole, whole_of
 
 Region = tuple[int, tuple[int, ...], tuple[int, ...]]
 """Offset, sizes and strides of a view, without the dimensions that repeat elements."""
@@ -65,6 +66,9 @@ UNREAD = words("""
     new_empty_strided new_full new_ones new_zeros normal ones_like rand_like randint_like
     randn_like random uniform zero zeros_like
     """)
+
+LITERAL = ("aten.lift_fresh", "aten.detach_.")
+"""How operators begin that `torch.tensor` applies to what it has made unseen."""
 
 
 def access_of(tensor: torch.Tensor, storage: int) -> Access:
@@ -121,18 +125,11 @@ class Trace(TorchDispatchMode):
         finally:
             self._is_paused = False
 
-    def add(
-        self,
-        name: str,
-        flops: Flops,
-        reads: Iterable[torch.Tensor],
-        writes: Iterable[torch.Tensor],
-        mixed: tuple[int, ...] = (),
-    ) -> None:
-        """Record an operator that ran while paused, with `writes` as its fresh results."""
-        inputs = tuple(self.access(t) for t in reads)
-        fresh = tuple(self._fresh(t) for t in writes)
-        self.steps.append(Step(name, flops, inputs, fresh, mixed=mixed))
+    def add(self, whole: Whole, made: Iterable[torch.Tensor]) -> None:
+        """Record an operator that ran unseen, with its fresh results."""
+        reads = tuple(self.access(t) for t in whole.reads)
+        writes = tuple(self._fresh(t) for t in made)
+        self.steps.append(Step(whole.name, whole.flops, reads, writes, mixed=whole.mixed))
 
     def __torch_dispatch__(
         self,
@@ -145,18 +142,35 @@ class Trace(TorchDispatchMode):
         kwargs = dict(kwargs or {})
         if self._is_paused:
             return func(*args, **kwargs)
-        if torch.is_inference_mode_enabled() and isinstance(func, torch._ops.OpOverload):
-            # Only there do composite operators arrive whole.
-            with self:
-                parts = func.decompose(*args, **kwargs)
-            if parts is not NotImplemented:
-                return parts
         if self.on_meta:
             args, kwargs = self._to_meta(args, kwargs)
+        if torch.is_inference_mode_enabled() and isinstance(func, torch._ops.OpOverload):
+            # Only there do composite operators arrive whole.
+            out = self._composite(func, args, kwargs)
+            if out is not NotImplemented:
+                return out
         inputs = {t.untyped_storage()._cdata: t for t in tensors_in((args, kwargs))}
         self._announce(func, inputs)
         out = func(*args, **kwargs)
         self._record(Call(func, args, kwargs, out), inputs)
+        return out
+
+    def _composite(self, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Run an operator that is made of others: recorded as a whole, or part by part."""
+        call = Call(func, args, kwargs, None)
+        if "upsample" in call.name:  # torch's decomposition writes out the arithmetic differently
+            return NotImplemented
+        whole = whole_of(call)
+        if whole is None:
+            with self:
+                return func.decompose(*args, **kwargs)
+        self._announce(func, {t.untyped_storage()._cdata: t for t in whole.reads})
+        if self.on_meta:
+            made = whole.made
+            out = made[0] if len(whole.shapes) == 1 else made
+        else:
+            out = func(*args, **kwargs)
+        self.add(whole, tensors_in(out))
         return out
 
     def _to_meta(self, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -176,12 +190,13 @@ class Trace(TorchDispatchMode):
         return self._twins[id(leaf)]
 
     def _announce(self, func: Any, inputs: Mapping[int, torch.Tensor]) -> None:
-        """Whatever is used before anything made it is a constant of the source."""
-        if "lift_fresh" in str(func):  # a literal: it is made here
-            return
+        """Whatever is used before anything made it is a constant of the source, or a literal."""
+        is_literal = str(func).startswith(LITERAL)
         for key, tensor in inputs.items():
             if key not in self._numbers:
-                self.constants[self.number(tensor)] = tensor
+                number = self.number(tensor)
+                if not is_literal:
+                    self.constants[number] = tensor
 
     def _fresh(self, tensor: torch.Tensor) -> Access:
         self._numbers.pop(tensor.untyped_storage()._cdata, None)
@@ -192,7 +207,7 @@ class Trace(TorchDispatchMode):
     def _record(self, call: Call, inputs: Mapping[int, torch.Tensor]) -> None:
         fresh = [t for t in call.outputs if t.untyped_storage()._cdata not in inputs]
         written = [*_written(call)]
-        if call.outputs and not fresh and not written:
+        if call.name == "detach" or (call.outputs and not fresh and not written):
             return  # a view
         unread = {id(t) for t in _out_arguments(call)}
         if call.name in UNREAD:
@@ -201,7 +216,7 @@ class Trace(TorchDispatchMode):
         writes = (*map(self._fresh, fresh), *map(self.access, written))
         kept = call if self.on_meta else None
         self.steps.append(
-            Step(call.name, flops_of(call), reads, writes, _gathered_bytes(call), kept)
+            Step(call.label, flops_of(call), reads, writes, _gathered_bytes(call), kept)
         )
 
 

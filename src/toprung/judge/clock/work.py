@@ -12,7 +12,7 @@ import copy
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -22,11 +22,11 @@ from torch.utils._pytree import tree_map
 from toprung.errors import TaskError
 from toprung.model.roofline import Work
 
-from .attention import WholeAttention
 from .flops import Flops
 from .flops.call import tensors_in
 from .provable import has_free_values, wholly_read
 from .trace import Access, Step, Trace
+from .whole import WholeAttention
 
 Kind = Literal["input", "parameter", "buffer", "constant"]
 
@@ -56,28 +56,38 @@ def count_work(model: torch.nn.Module, inputs: Sequence[Any]) -> Work:
     A module may compute gradients in its `forward` under `torch.enable_grad()`; they are counted.
     Raises `TaskError` when the reference itself fails.
     """
-    try:
-        return _count(model, inputs, on_meta=True)
-    except Exception as without_data:
+    failures: list[Exception] = []
+    for on_meta, with_autograd in ((True, False), (True, True), (False, False), (False, True)):
         try:
-            return _count(model, inputs, on_meta=False)
+            return _count(model, inputs, on_meta=on_meta, with_autograd=with_autograd)
         except Exception as failed:
-            raise TaskError(
-                f"the reference fails on its own inputs: {type(failed).__name__}: {failed}",
-                hint="call Model(*get_init_inputs())(*get_inputs()) in Python and mend what it says",
-                details=f"on tensors without data: {type(without_data).__name__}: {without_data}",
-            ) from failed
+            failures.append(failed)
+    last = failures[-1]
+    raise TaskError(
+        f"the reference fails on its own inputs: {type(last).__name__}: {last}",
+        hint="call Model(*get_init_inputs())(*get_inputs()) in Python and mend what it says",
+        details=f"on tensors without data: {type(failures[0]).__name__}: {failures[0]}",
+    ) from last
 
 
-def _count(model: torch.nn.Module, inputs: Sequence[Any], *, on_meta: bool) -> Work:
+def _count(
+    model: torch.nn.Module, inputs: Sequence[Any], *, on_meta: bool, with_autograd: bool = False
+) -> Work:
+    """One try. Without autograd, torch's composite operators reach the trace whole."""
     twins = _Twins(on_meta)
     twin_model, twin_inputs = twins.model(model), twins.values(list(inputs))
     trace = Trace(on_meta=on_meta)
     sources = dict(_sources(trace, twin_model, twin_inputs, inputs))
     device = torch.device("meta") if on_meta else _device_of(inputs)
-    vendors = nullcontext() if on_meta else _taken_apart()
-    seeds = torch.random.fork_rng(devices=_gpus(inputs))
-    with seeds, torch.no_grad(), vendors, trace, WholeAttention(trace), device:
+    with ExitStack() as scope:
+        scope.enter_context(torch.random.fork_rng(devices=_gpus(inputs)))
+        scope.enter_context(torch.no_grad() if with_autograd else torch.inference_mode())
+        if not on_meta:
+            scope.enter_context(_taken_apart())
+        if with_autograd:
+            scope.enter_context(WholeAttention(trace))
+        scope.enter_context(device)
+        scope.enter_context(trace)
         result = twin_model(*twin_inputs)
     for number, constant in trace.constants.items():
         sources[number] = Source("constant", trace.access(constant), is_free=False)
@@ -115,7 +125,10 @@ class _Twins:
                     tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta"
                 )
             else:
-                twin = twin.clone()
+                # Repeated elements stay repeated.
+                repeats = [step == 0 for step in tensor.stride()]
+                twin = twin[tuple(slice(0, 1) if repeated else slice(None) for repeated in repeats)]
+                twin = twin.clone().expand(tensor.shape)
             if isinstance(tensor, torch.nn.Parameter):
                 twin = torch.nn.Parameter(twin, requires_grad=tensor.requires_grad)
             self._memo[id(tensor)] = twin.requires_grad_(tensor.requires_grad)

@@ -49,6 +49,11 @@ class Call:
         """`aten` for torch's own operators."""
         return str(getattr(self.func, "namespace", "higher_order"))
 
+    @property
+    def label(self) -> str:
+        """The name for people, with the namespace of operators that are not torch's own."""
+        return self.name if self.namespace == "aten" else f"{self.namespace}.{self.name}"
+
     @cached_property
     def overload(self) -> str:
         """E.g. `dim` of `aten.max.dim`."""
