@@ -30,13 +30,15 @@ def test_a_refuted_candidate_is_told_where_why_and_what_to_do() -> None:
     assert lines[-1] == f"next: {AFTER_RUNG['run']}"
 
 
-def test_a_wrong_candidate_is_told_the_worst_family_first() -> None:
+def test_a_wrong_candidate_is_told_first_what_the_reason_names() -> None:
+    reason = "case 'default': wrong on zeros_and_ties inputs: 2.8e-3 where 2e-7 is allowed"
     facts = samples.correct_facts(2e4)
-    said = feedback(samples.failed("correct", facts=facts, traceback=None, reason="too far"))
-    shown_facts = said.split("facts:\n")[1].splitlines()
-    assert shown_facts[0].strip() == "worst_family: zeros_and_ties"
-    assert shown_facts[1].startswith("  zeros_and_ties.max_abs: ")
-    assert AFTER_FAMILY["zeros_and_ties"] in said
+    said = feedback(samples.failed("correct", facts=facts, traceback=None, reason=reason))
+    first = said.split("facts:\n")[1].splitlines()
+    assert first[0] == "  zeros_and_ties.max_abs: 5.60e-3"
+    assert all(line.startswith("  zeros_and_ties.") for line in first[:6])
+    assert first[12].endswith(" more")
+    assert AFTER_FAMILY["zeros_and_ties"] in said and AFTER_FAMILY["as_given"] not in said
 
 
 def test_a_passed_candidate_is_told_its_figures_beside_the_goal() -> None:
@@ -55,6 +57,7 @@ def test_a_passed_candidate_is_told_its_figures_beside_the_goal() -> None:
     ("ci", "confirmed", "says"),
     [
         ((1.01, 3.0), True, ": faster\n"),
+        ((0.1, 0.9), True, ": slower\n"),
         ((1.01, 3.0), False, ": faster, not confirmed\n"),
         ((0.9, 3.0), True, ": no difference can be told\n"),
     ],
@@ -63,9 +66,15 @@ def test_faster_is_said_no_louder_than_it_is_known(
     ci: tuple[float, float], confirmed: bool, says: str
 ) -> None:
     verdict = samples.passed().to_dict()
-    verdict["measurement"]["speedup"] = {"eager": {"ratio": 2.0, "ci": ci}}
+    verdict["measurement"]["speedup"] = {"eager": {"ratio": min(2.0, ci[1]), "ci": ci}}
     verdict["measurement"]["confirmed"] = confirmed
     assert says in feedback(Verdict.model_validate(verdict))
+
+
+def test_baselines_that_were_only_screened_are_not_called_confirmed() -> None:
+    said = feedback(samples.passed())
+    assert "beside eager: 1.40 ms → 2.33× (2.24–2.45×): faster\n" in said
+    assert "beside compile: 1.12 ms → 1.87× (1.79–1.96×): faster, not confirmed\n" in said
 
 
 def test_what_was_skipped_is_never_shown_as_passed() -> None:

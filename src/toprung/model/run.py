@@ -14,6 +14,9 @@ from .verdict import Verdict
 
 StopReason = Literal["goal", "budget", "plateau", "stopped"]
 
+VERIFY = "verify"
+"""The proposer of a run in which a person had one candidate verified."""
+
 
 class Goal(Value):
     """When a run may stop: an attained fraction of the roofline."""

@@ -13,6 +13,7 @@ from toprung.model.verdict import CaseResult, RungResult, Verdict
 
 from . import figures
 from .advice import AFTER_BLAME, AFTER_FAMILY, AFTER_LIMITER, AFTER_RUNG
+from .claims import claim
 from .shown import shown
 from .text import one_line
 from .traces import trimmed
@@ -94,18 +95,18 @@ def _failure(rung: RungResult) -> list[str]:
 
 
 def _facts(rung: RungResult) -> list[str]:
-    """What the failing rung measured, the worst input family first, and short of the rest."""
-    worst = str(rung.facts.get("worst_family", ""))
+    """What the failing rung measured, what its reason names first, and short of the rest."""
     told = [(n, v) for n, v in rung.facts.items() if "seed" not in n.lower()]
-    if worst:
-        told.sort(key=lambda item: (worst not in f"{item[0]} {item[1]}", _is_family(item[0])))
+    told.sort(key=lambda fact: not _named(fact[0], rung.reason or ""))
     lines = [one_line(f"{name}: {figures.fact(name, value)}", FACT_LENGTH) for name, value in told]
     rest = len(lines) - FACT_LINES
     return [f"  {line}" for line in lines[:FACT_LINES]] + ([f"  … {rest} more"] if rest > 0 else [])
 
 
-def _is_family(name: str) -> bool:
-    return name.rpartition("/")[2].partition(".")[0] in AFTER_FAMILY
+def _named(fact: str, reason: str) -> bool:
+    """Whether the reason names the input family that a fact `case/family.metric` is about."""
+    family = fact.rpartition("/")[2].partition(".")[0]
+    return family in AFTER_FAMILY and family in reason
 
 
 def _trace(text: str) -> list[str]:
@@ -126,12 +127,13 @@ def _timing(measured: Measurement, task: Task | None) -> list[str]:
     ]
     for name, baseline in list(measured.baselines.items())[:BASELINE_LINES]:
         beside = f"  beside {_name(name)}: {figures.time_us(baseline.median_us)}"
-        speedup = measured.speedup.get(name)
-        if speedup:
-            low, high = speedup.ci
-            said = "faster" if low > 1 else "slower" if high < 1 else "no difference can be told"
-            sure = "" if measured.confirmed else ", not confirmed"
-            beside += f" → {figures.times(speedup.ratio)} ({figures.times_interval(speedup)}): {said}{sure}"
+        claimed = claim(measured, name)
+        if claimed:
+            ratio = figures.times(claimed.speedup.ratio)
+            sure = "" if claimed.confirmed else ", not confirmed"
+            beside += (
+                f" → {ratio} ({figures.times_interval(claimed.speedup)}): {claimed.word}{sure}"
+            )
         lines.append(beside)
     most = task.objective.max_peak_bytes if task else 0
     limit = f", at most {figures.size(most)} allowed" if most else ""
@@ -159,8 +161,8 @@ def _next(verdict: Verdict, goal: Goal | None) -> str:
     if verdict.blame and verdict.blame != "candidate":
         return AFTER_BLAME[verdict.blame]
     if failed:
-        family = str(failed.facts.get("worst_family", ""))
-        more = f" {AFTER_FAMILY[family]}" if family in AFTER_FAMILY else ""
+        family = next((family for family in AFTER_FAMILY if family in (failed.reason or "")), None)
+        more = f" {AFTER_FAMILY[family]}" if family else ""
         return AFTER_RUNG.get(failed.name, "Mend what the reason names.") + more
     roof = verdict.roofline
     if roof is None:

@@ -76,6 +76,11 @@ def rate(value: float, unit: str) -> str:
     return f"{digits(value / scale)} {prefix}{unit}"
 
 
+def count(value: int) -> str:
+    """A count: in full while it is short, else rounded with a decimal prefix."""
+    return f"{value:,}" if value < 10**4 else rate(value, "").strip()
+
+
 def seconds(value: float) -> str:
     """A span in seconds, minutes or hours."""
     if value < 60:

@@ -16,7 +16,9 @@ def shown(verdict: Verdict) -> Verdict:
     if not hidden:
         return verdict
     names = "|".join(re.escape(case.name) for case in hidden)
-    told = re.compile(rf"case\s+['\"`]?(?:{names})(?!\w)|(?<!\w)(?:{names})/")
+    told = re.compile(
+        rf"case\s+['\"`]?(?:{names})(?!\w)|(?<!\w)(?:{names})[/.]|held-out case", re.IGNORECASE
+    )
     failed = {case.held_out for case in verdict.cases if case.outcome in ("refuted", "errored")}
     # The text of a failure may tell shapes and values without naming the case.
     about_hidden = failed == {True}
@@ -33,7 +35,7 @@ def _shown(rung: RungResult, told: re.Pattern[str], about_hidden: bool) -> RungR
     reason, traceback = rung.reason, rung.traceback
     if rung.status in ("refuted", "errored") and about_hidden:
         facts, reason, traceback = {}, FAILS_HELD_OUT, None
-    if reason and told.search(reason):
+    elif reason and told.search(reason):
         reason = WITHHELD
     if traceback and told.search(traceback):
         traceback = None

@@ -1,0 +1,61 @@
+"""Source with line numbers and a little colour, every character escaped."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from markupsafe import Markup, escape
+
+from toprung.model.candidate import Candidate
+from toprung.outputs.text import clean, one_line
+
+MOST_LINES = 3000
+WIDEST = 2000
+
+_WORDS = (
+    "and as assert async await break case class const constexpr continue def del do double elif else "
+    "except False finally float for from global if import in inline int int64_t is lambda namespace "
+    "None not or pass raise return size_t sizeof static struct template True try typename using void "
+    "while with yield auto bool char unsigned __global__ __shared__ __device__"
+)
+# Candidates are Python with C++ or CUDA inside of strings, so both are read alike: the quotes of a
+# long string are passed over, and what is inside is coloured as code.
+_TOKEN = re.compile(
+    r"(?P<note>//[^\n]*|(?<![\w\"'])#[^\n]*)"
+    r"|(?P<text>\"{3}[^\n]*?\"{3}|\"(?:[^\"\\\n]|\\.)+\"|'(?:[^'\\\n]|\\.)+')"
+    r"|(?P<number>\b\d[\w.]*)"
+    rf"|(?P<word>\b(?:{'|'.join(_WORDS.split())})\b)"
+)
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file as the page shows it: its name and its lines."""
+
+    name: str
+    lines: tuple[Markup, ...]
+    left_out: int = 0
+
+
+def source_files(candidate: Candidate) -> list[SourceFile]:
+    """The files of a candidate, the main one first."""
+    names = sorted(candidate.files, key=lambda name: (name != candidate.main, name))
+    return [source_file(name, candidate.files[name]) for name in names]
+
+
+def source_file(name: str, content: str) -> SourceFile:
+    """One file; what is past `MOST_LINES` is counted, not shown."""
+    lines = clean(content).expandtabs(4).rstrip("\n").split("\n")
+    shown = tuple(_coloured(line[:WIDEST]) for line in lines[:MOST_LINES])
+    return SourceFile(one_line(name, 120), shown, max(len(lines) - MOST_LINES, 0))
+
+
+def _coloured(line: str) -> Markup:
+    parts: list[Markup] = []
+    end = 0
+    for found in _TOKEN.finditer(line):
+        parts.append(escape(line[end : found.start()]))
+        parts.append(Markup('<i class="{}">{}</i>').format(found.lastgroup, found[0]))
+        end = found.end()
+    return Markup("").join([*parts, escape(line[end:])])
