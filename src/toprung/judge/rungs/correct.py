@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from toprung.judge.oracle.values import CaseSpec, Checked
+from toprung.model.task import Family
 
 from .base import Facts
 from .run import wrong_kind
@@ -12,7 +13,7 @@ QUESTION = "Is it right on inputs nobody could guess?"
 REFUTES = "an error beyond tolerance on any input family and any case"
 FACTS = "per family: max abs, max rel, MAE, MSE, RMSE, PSNR, cosine, error beside the reference's"
 
-DRAWS = {"as_given": 3}
+DRAWS: dict[Family, int] = {"as_given": 3}
 """Draws of a family; one for those not named."""
 
 
@@ -29,7 +30,7 @@ def check(subject: Subject) -> Facts:
     return facts
 
 
-def _family(subject: Subject, facts: Facts, index: int, case: CaseSpec, family: str) -> bool:
+def _family(subject: Subject, facts: Facts, index: int, case: CaseSpec, family: Family) -> bool:
     """One call on one family; false when the family is skipped."""
     exchange = subject.exchange
     content = exchange.stage(index, family, truth=True)

@@ -17,11 +17,14 @@ from toprung.judge.oracle.session import Oracle
 from toprung.judge.oracle.values import CaseSpec, Checked, Opened, Staged
 from toprung.judge.wire.arena import Arena, aligned
 from toprung.judge.wire.protocol import Called, StateSpec
+from toprung.model.task import Family
+from toprung.model.tensor import TensorSpec
 
 from .cache import Cache
 from .session import Places, Session, footprint, pack
 
 MIN_CALL_S = 10.0
+FIRST_CALL_S = 60.0
 POISONS = (0xFF, 0x7F, 0xCD, 0x3C)
 """Bytes that make NaN, huge, odd and ordinary values; a third of the calls get no poison."""
 
@@ -32,7 +35,7 @@ class Content:
 
     case: CaseSpec
     staged: Staged
-    family: str
+    family: Family
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,8 @@ class Exchange:
         self._draws = 0
         self.mode: Literal["copied", "seeded"] | None = None
         state = pack([entry.spec for entry in opened.state])
-        self._private = Arena.create(max([state, *map(footprint, opened.cases)]))
+        init = pack(list(opened.init.specs))
+        self._private = Arena.create(max([state, init, *map(footprint, opened.cases)]))
         oracle.lend(self._private)
         self._cache = Cache()
 
@@ -73,9 +77,14 @@ class Exchange:
         keeps its own, and the shared seed alone makes both alike (`seeded`). Later sessions follow.
         """
         state = self.opened.state
-        session.lend(max([pack([s.spec for s in state]), *map(footprint, self.opened.cases)]))
-        session.construct(self.opened, train, timeout)
-        assert session.loaded is not None and session.arena is not None
+        lent = session.lend(self._private.size)
+        init = self.opened.init.specs
+        offsets = _row([spec.nbytes for spec in init])
+        if init:
+            self._oracle.write_init(list(offsets))
+            self._publish(init, offsets, lent, offsets)
+        session.construct(self.opened, offsets, train, timeout)
+        assert session.loaded is not None
         function = not session.loaded.is_module
         if self.mode is None:
             self.mode = "copied" if function or _matches(session.state, state) else "seeded"
@@ -89,9 +98,9 @@ class Exchange:
             kept = [
                 (e, at) for e, at in zip(state, offsets, strict=True) if function or e.name in own
             ]
-            for entry, at in kept:
-                self._private.copy_to(at, session.arena, at, entry.spec.nbytes)
-            session.adopt(tuple(e for e, _ in kept), tuple(at for _, at in kept), timeout)
+            places = tuple(at for _, at in kept)
+            self._publish(tuple(entry.spec for entry, _ in kept), places, lent, places)
+            session.adopt(tuple(entry for entry, _ in kept), places, timeout)
         session.process.freeze()
 
     def linger(self, session: Session, outcome: Outcome, seconds: float) -> int | None:
@@ -107,7 +116,7 @@ class Exchange:
                 return index
         return None
 
-    def stage(self, case: int, family: str = "as_given", *, truth: bool = False) -> Content:
+    def stage(self, case: int, family: Family = "as_given", *, truth: bool = False) -> Content:
         """Content never seen before; `staged.skipped` says why a family has none."""
         self._draws += 1
         spec = self.opened.cases[case]
@@ -123,10 +132,10 @@ class Exchange:
         places = session.place(case)
         self._poison(lent, case, places)
         staged = _row([tensor.nbytes for tensor in case.inputs.specs])
-        for spec, source, target in zip(case.inputs.specs, staged, places.inputs, strict=True):
-            self._private.copy_to(source, lent, target, spec.nbytes)
+        self._publish(case.inputs.specs, staged, lent, places.inputs)
         self._cache.flush()
-        called, judge_us = session.call(case, places, content.staged.call_seed, call_limit(case))
+        limit = call_limit(case, first=case.name not in session.called)
+        called, judge_us = session.call(case, places, content.staged.call_seed, limit)
         for size, offset, taken in self._outputs(case, places):
             lent.copy_to(offset, self._private, taken, size)
         return Outcome(content, places, called, judge_us)
@@ -156,6 +165,16 @@ class Exchange:
         """Give the private memory back."""
         self._private.close()
 
+    def _publish(
+        self,
+        specs: tuple[TensorSpec, ...],
+        sources: tuple[int, ...],
+        lent: Arena,
+        targets: tuple[int, ...],
+    ) -> None:
+        for spec, source, target in zip(specs, sources, targets, strict=True):
+            self._private.copy_to(source, lent, target, spec.nbytes)
+
     def _poison(self, lent: Arena, case: CaseSpec, places: Places) -> None:
         if self._rng.random() < 1 / 3:
             return
@@ -182,9 +201,12 @@ class Exchange:
         ]
 
 
-def call_limit(case: CaseSpec) -> float:
-    """Seconds that one call may take: far beyond the reference, so that a hang is found early."""
-    return max(MIN_CALL_S, 50 * case.reference_us / 1e6)
+def call_limit(case: CaseSpec, *, first: bool) -> float:
+    """Seconds that one call may take: far beyond the reference, so that a hang is found early.
+
+    The first call of a process may compile or tune.
+    """
+    return max(FIRST_CALL_S if first else MIN_CALL_S, 50 * case.reference_us / 1e6)
 
 
 def _row(sizes: list[int]) -> tuple[int, ...]:

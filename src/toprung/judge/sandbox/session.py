@@ -74,6 +74,9 @@ class Session:
         self._rng = rng
         self.state: tuple[StateSpec, ...] = ()
         self.loaded: Loaded | None = None
+        self._places: dict[str, list[Places]] = {}
+        self.called: set[str] = set()
+        """Cases that this process has been called on: a first call may compile or tune."""
         self.seconds = 0.0
         """How long the judge has waited for this process, all told."""
 
@@ -101,9 +104,16 @@ class Session:
         self._ask(request, Done, 30, fds=(self.arena.fd,))
         return self.arena
 
-    def construct(self, opened: Opened, train: bool, timeout: float) -> None:
-        """Build the module with the constructor arguments and the seed of the reference."""
-        request = Construct(init=opened.init, seed=opened.param_seed, train=train)
+    def construct(
+        self, opened: Opened, offsets: tuple[int, ...], train: bool, timeout: float
+    ) -> None:
+        """Build the module with the constructor arguments and the seed of the reference.
+
+        `offsets`: where the tensors among the arguments lie in the lent arena.
+        """
+        request = Construct(
+            init=opened.init, init_offsets=offsets, seed=opened.param_seed, train=train
+        )
         self.state = self._ask(request, Constructed, timeout).state
 
     def adopt(self, state: tuple[StateSpec, ...], offsets: tuple[int, ...], timeout: float) -> None:
@@ -111,8 +121,15 @@ class Session:
         self._ask(Adopt(state=state, offsets=offsets), Done, timeout)
 
     def place(self, case: CaseSpec) -> Places:
-        """Fresh positions for the tensors of a call: aligned, in secret order, secretly spaced."""
+        """Positions for the tensors of a call: aligned, in secret order, secretly spaced.
+
+        Half of the calls take positions that an earlier call on this case had, so that a result
+        kept by address is found there again beside other content.
+        """
         assert self.arena is not None
+        earlier = self._places.setdefault(case.name, [])
+        if earlier and self._rng.random() < 1 / 2:
+            return self._rng.choice(earlier)
         inputs = list(case.inputs.specs)
         specs = [*inputs, *(out.spec for out in case.outputs)]
         order = list(range(len(specs)))
@@ -124,7 +141,8 @@ class Session:
         for index, cut in zip(order, cuts, strict=True):
             offsets[index] = used + cut * aligned(1)
             used += aligned(specs[index].nbytes)
-        return Places(tuple(offsets[: len(inputs)]), tuple(offsets[len(inputs) :]))
+        earlier.append(Places(tuple(offsets[: len(inputs)]), tuple(offsets[len(inputs) :])))
+        return earlier[-1]
 
     def call(
         self, case: CaseSpec, places: Places, seed: int, timeout: float
@@ -152,6 +170,7 @@ class Session:
         self.process.freeze()
         judge_us = (time.perf_counter_ns() - start) / 1e3
         self.seconds += judge_us / 1e6
+        self.called.add(case.name)
         return self._parsed(Called, message), judge_us
 
     def close(self) -> None:
