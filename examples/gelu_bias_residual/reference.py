@@ -16,7 +16,7 @@ class Model(torch.nn.Module):
         return torch.nn.functional.gelu(x + self.bias) + residual
 
 
-def get_inputs(rows=1024):
+def get_inputs(rows=512):
     return [torch.randn(rows, DIM), torch.randn(rows, DIM)]
 
 

@@ -16,7 +16,7 @@ class Model(torch.nn.Module):
         return self.norm(x)
 
 
-def get_inputs(rows=2048):
+def get_inputs(rows=1024):
     return [torch.randn(rows, DIM)]
 
 

@@ -1,6 +1,6 @@
 """Mean squared error of every 16th row: wrong. Refuted at: correct
 
-The mean of a sample is close to the mean: over two million uniform numbers it is right to three
+The mean of a sample is close to the mean: over a million uniform numbers it is right to three
 digits, which a tolerance of 1e-2 calls correct, at a sixteenth of the work.
 """
 

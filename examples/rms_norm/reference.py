@@ -18,7 +18,7 @@ class Model(torch.nn.Module):
         return x * torch.rsqrt(mean_square + self.eps) * self.weight
 
 
-def get_inputs(batch=8, length=256):
+def get_inputs(batch=4, length=256):
     return [torch.randn(batch, length, DIM)]
 
 
