@@ -8,6 +8,7 @@ A part stands between `<!-- generated: NAME -->` and `<!-- end -->`.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import sys
@@ -41,10 +42,10 @@ def ladder() -> str:
 
 
 def tolerance() -> str:
-    """The presets, as the module that decides states them."""
-    from toprung.judge.oracle import tolerance as module
-
-    return inspect.getdoc(module) or ""
+    """The presets, as the module that decides states them; its underlined titles become headings."""
+    module = ROOT / "src" / "toprung" / "judge" / "oracle" / "tolerance.py"
+    text = ast.get_docstring(ast.parse(module.read_text())) or ""
+    return re.sub(r"^(.+)\n-{4,}$", r"### \1\n", text.partition("\n")[2].strip(), flags=re.MULTILINE)
 
 
 def peaks() -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -15,8 +15,10 @@ HEAVY = ("torch", "scipy", "numpy", "triton", "ray", "optuna", "jinja2", "tvm_ff
 
 LOADED = "import json, sys; print(json.dumps(sorted({m.partition('.')[0] for m in sys.modules})))"
 
+HELP = [sys.executable, "-m", "toprung.faces.cli.main", "--help"]
 HELP_LIMIT_S = 0.3
-"""What a person is promised; asked of the best of several, because the machine may be busy."""
+"""What a person is promised. Asked of processor time: it waits for nothing, and is nearly alone,
+while the wall time of a busy machine says little."""
 
 
 def loaded_after(statement: str) -> set[str]:
@@ -50,29 +52,21 @@ def test_a_mistyped_name_is_told_before_anything_heavy_is_loaded():
     assert loaded.isdisjoint(HEAVY)
 
 
+def help_seconds() -> float:
+    """Processor time of one `toprung --help`."""
+    process = subprocess.Popen(HELP, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return usage.ru_utime + usage.ru_stime
+
+
 def test_help_answers_at_once():
-    took = []
-    for _ in range(8):
-        start = time.perf_counter()
-        subprocess.run(
-            [sys.executable, "-m", "toprung.faces.cli.main", "--help"],
-            stdout=subprocess.DEVNULL,
-            check=True,
-            timeout=60,
-        )
-        took.append(time.perf_counter() - start)
-        if took[-1] < HELP_LIMIT_S:
-            return
-    pytest.fail(f"toprung --help took {min(took):.2f} s at best of {len(took)}")
+    took = min(help_seconds() for _ in range(5))
+    assert took < HELP_LIMIT_S
 
 
-def test_the_limit_is_measured_on_what_really_prints_help():
-    done = subprocess.run(
-        [sys.executable, "-m", "toprung.faces.cli.main", "--help"],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
+def test_what_is_measured_really_prints_the_verbs():
+    done = subprocess.run(HELP, capture_output=True, text=True, check=True, timeout=60)
     for verb in ("verify", "optimize", "runs", "report", "doctor"):
         assert verb in done.stdout
