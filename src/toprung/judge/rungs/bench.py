@@ -33,7 +33,8 @@ def check(subject: Subject) -> Facts:
     facts: Facts = {"cache": "cold", "clock": "monotonic"}
     for index, case in subject.open_cases:
         prefix = "" if len(subject.open_cases) == 1 else f"{case.name}."
-        figures, said = _case(subject, index, case)
+        with subject.on(case):
+            figures, said = _case(subject, index, case)
         subject.figures[case.name] = figures
         facts |= {f"{prefix}{name}": value for name, value in said.items()}
     return facts
@@ -47,10 +48,7 @@ def _case(subject: Subject, index: int, case: CaseSpec) -> tuple[CaseFigures, Fa
     process = subject.live.process
     process.reset_peak()
     rest, _ = process.memory()
-    try:
-        samples = _sample(subject, subject.live, index, count, calibration)
-    except Refuted as wrong:
-        raise subject.refute(case, wrong.message, hint=wrong.hint) from None
+    samples = _sample(subject, subject.live, index, count, calibration)
     _, peak = process.memory()
     facts: Facts = {"samples": count, "drift": drift(samples.credited_us)}
     baselines = _baselines(subject, index, case, count, calibration, facts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toprung.errors import Refuted
 from toprung.judge.oracle.values import CaseSpec, Checked
 from toprung.model.task import Family
 
@@ -24,7 +25,9 @@ def check(subject: Subject) -> Facts:
         for family in subject.task.inputs.wanted:
             for _ in range(DRAWS.get(family, 1)):
                 subject.remaining()
-                if not _family(subject, facts, index, case, family):
+                with subject.on(case):
+                    asked = _family(subject, facts, index, case, family)
+                if not asked:
                     break
         subject.passed_cases.add(case.name)
     return facts
@@ -43,14 +46,13 @@ def _family(subject: Subject, facts: Facts, index: int, case: CaseSpec, family: 
     facts["calls"] += 1
     problem = wrong_kind(case, outcome.called)
     if problem:
-        raise subject.refute(case, f"on {family} inputs: {problem}", **facts)
+        raise Refuted(f"on {family} inputs: {problem}", facts=facts)
     checked = exchange.check(outcome)
     exchange.forget(content)
     if not case.held_out:
         _note(facts, key, checked)
     if not checked.ok:
-        hidden = "" if case.held_out else f": {checked.why}"
-        raise subject.refute(case, f"wrong on {family} inputs{hidden}", **facts)
+        raise Refuted(f"wrong on {family} inputs: {checked.why}", facts=facts)
     return True
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from statistics import median
 
+from toprung.errors import Refuted
 from toprung.judge.clock.roofline import floor_us
 
 from .base import Facts
-from .subject import Subject
+from .subject import CaseFigures, Subject
 
 QUESTION = "Can that time be true?"
 REFUTES = "a time below what physics allows, or a child's clock that the judge's clock contradicts"
@@ -21,33 +22,39 @@ def check(subject: Subject) -> Facts:
     """Compare the clocks with each other and with the floor, on every open case."""
     facts: Facts = {}
     for _, case in subject.open_cases:
-        figures = subject.figures[case.name]
-        calibration = figures.calibration
-        child = median(figures.samples.child_us)
-        judge = median(figures.samples.judge_us) - calibration.overhead_us
-        floor = floor_us(case.work, subject.services.ceilings())
         prefix = "" if len(subject.open_cases) == 1 else f"{case.name}."
-        facts |= {
-            f"{prefix}floor_us": floor,
-            f"{prefix}child_us": child,
-            f"{prefix}judge_us": judge,
-            f"{prefix}overhead_us": calibration.overhead_us,
-            f"{prefix}resolution_us": calibration.resolution_us,
-        }
-        slack = 5 * calibration.resolution_us + 0.1 * calibration.overhead_us
-        if child < TOLD * judge - slack:
-            raise subject.refute(
-                case,
-                f"its own clock says {child:.1f} us where the judge saw {judge:.1f} us",
-                hint="compute everything before the call returns, and leave the clocks alone",
-                **facts,
-            )
-        if figures.measurement.median_us < floor:
-            raise subject.refute(
-                case,
-                f"{figures.measurement.median_us:.1f} us is below {floor:.1f} us, the least time in "
-                f"which {case.work.must_bytes} bytes can move here",
-                hint="some of the inputs are not read, or some of the outputs are not written",
-                **facts,
-            )
+        figures = subject.figures[case.name]
+        clocks = _clocks(figures, floor_us(case.work, subject.services.ceilings()))
+        facts |= {f"{prefix}{name}": round(value, 3) for name, value in clocks.items()}
+        with subject.on(case):
+            _compare(clocks, figures.measurement.median_us, case.work.must_bytes, facts)
     return facts
+
+
+def _clocks(figures: CaseFigures, floor: float) -> dict[str, float]:
+    calibration = figures.calibration
+    return {
+        "floor_us": floor,
+        "child_us": median(figures.samples.child_us),
+        "judge_us": figures.samples.wall_us,
+        "overhead_us": calibration.overhead_us,
+        "resolution_us": calibration.resolution_us,
+    }
+
+
+def _compare(clocks: dict[str, float], median_us: float, must_bytes: int, facts: Facts) -> None:
+    slack = 5 * clocks["resolution_us"] + 0.1 * clocks["overhead_us"]
+    if clocks["child_us"] < TOLD * clocks["judge_us"] - slack:
+        raise Refuted(
+            f"its own clock says {clocks['child_us']:.1f} us where the judge saw "
+            f"{clocks['judge_us']:.1f} us",
+            hint="compute everything before the call returns, and leave the clocks alone",
+            facts=facts,
+        )
+    if median_us < clocks["floor_us"]:
+        raise Refuted(
+            f"{median_us:.1f} us is below {clocks['floor_us']:.1f} us, the least time in which "
+            f"{must_bytes} bytes can move here",
+            hint="some of the inputs are not read, or some of the outputs are not written",
+            facts=facts,
+        )

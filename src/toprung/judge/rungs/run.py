@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toprung.errors import Refuted
 from toprung.judge.oracle.values import CaseSpec
 from toprung.judge.wire.protocol import Called
 from toprung.model.value import Json
@@ -23,22 +24,26 @@ def check(subject: Subject) -> Facts:
     exchange.bring_up(subject.live, subject.task.train, min(60.0, subject.remaining()))
     facts: Facts = {"parameters": exchange.mode}
     for index, case in subject.cases:
-        content = exchange.stage(index, truth=True)
-        outcome = exchange.call(subject.live, content)
-        problem = wrong_kind(case, outcome.called)
-        if problem:
-            raise subject.refute(case, problem)
-        checked = exchange.check(outcome)
-        exchange.forget(content)
-        if checked.nonfinite:
-            raise subject.refute(
-                case, f"non-finite values where the truth is finite: {checked.why}"
-            )
+        with subject.on(case):
+            specs = _once(subject, index).returned.specs
         if not case.held_out:
-            specs = outcome.called.returned.specs
             facts[f"{case.name}.shapes"] = [list(spec.shape) for spec in specs]
             facts[f"{case.name}.strides"] = [list(spec.strides) for spec in specs]
     return facts
+
+
+def _once(subject: Subject, index: int) -> Called:
+    exchange = subject.exchange
+    content = exchange.stage(index, truth=True)
+    outcome = exchange.call(subject.live, content)
+    problem = wrong_kind(content.case, outcome.called)
+    if problem:
+        raise Refuted(problem)
+    checked = exchange.check(outcome)
+    exchange.forget(content)
+    if checked.nonfinite:
+        raise Refuted(f"non-finite values where the truth is finite: {checked.why}")
+    return outcome.called
 
 
 def wrong_kind(case: CaseSpec, called: Called) -> str | None:

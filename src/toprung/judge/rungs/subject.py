@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from toprung.errors import DeviceError, Refuted
@@ -99,13 +100,22 @@ class Subject:
             )
         return left
 
-    def refute(
-        self, case: CaseSpec, message: str, *, hint: str | None = None, **facts: object
-    ) -> Refuted:
-        """A refutation that names the case, or only says that it is held out."""
-        self.failed_case = case.name
-        where = "a held-out case" if case.held_out else f"case {case.name!r}"
-        return Refuted(f"{where}: {message}", hint=hint, facts=facts)
+    @contextmanager
+    def on(self, case: CaseSpec) -> Iterator[None]:
+        """Around all that is asked on `case`: a refutation names it. Of a held-out case it says
+        nothing more, since text, tracebacks and facts could tell shapes and values."""
+        try:
+            yield
+        except Refuted as wrong:
+            self.failed_case = case.name
+            if case.held_out:
+                raise Refuted(
+                    "it fails on a held-out case",
+                    hint="it must hold for other shapes and values than those that are shown",
+                ) from None
+            if len(self.cases) > 1:
+                wrong.message = f"case {case.name!r}: {wrong.message}"
+            raise
 
     def close(self) -> None:
         """End the candidate's process."""
