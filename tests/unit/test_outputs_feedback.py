@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import samples
+from toprung.errors import Blame
 from toprung.model.run import Goal
 from toprung.model.task import Case, Objective
 from toprung.model.value import Json
@@ -88,10 +89,10 @@ def test_what_was_skipped_is_never_shown_as_passed() -> None:
 
 
 @pytest.mark.parametrize("blame", ["task", "harness", "device"])
-def test_a_failure_that_is_not_the_candidates_says_so(blame: str) -> None:
+def test_a_failure_that_is_not_the_candidates_says_so(blame: Blame) -> None:
     said = feedback(
         samples.failed("bench", outcome="errored", blame=blame, reason="the clock stopped")
-    )  # type: ignore[arg-type]
+    )
     assert said.startswith(f"ERRORED at bench (blame: {blame}): ")
     assert "not the candidate's fault" in said
 

@@ -14,6 +14,9 @@ from .svg import line, text
 Say = Callable[[float], str]
 """How a figure is written beside its tick."""
 
+# What no device reaches is drawn at the edge: a chart must never fail for its figures.
+_LEAST, _MOST = 1e-9, 1e30
+
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
 
@@ -57,7 +60,7 @@ class Axis:
 
 def covering(values: Iterable[float], *, margin: float = 0.08, most: float = 8.0) -> Axis:
     """An axis around positive `values`, logarithmic where the largest is `most` times the smallest."""
-    known = [value for value in values if value > 0]
+    known = [min(max(value, _LEAST), _MOST) for value in values if value > 0]
     if not known:
         return Axis(0.0, 1.0)
     low, high = min(known), max(known)
@@ -68,9 +71,15 @@ def covering(values: Iterable[float], *, margin: float = 0.08, most: float = 8.0
     return Axis(max(low - room, 0.0), high + room)
 
 
+def around(values: Iterable[float], factor: float) -> Axis:
+    """A logarithmic axis that leaves room for `factor` on both sides of positive `values`."""
+    known = [min(max(value, _LEAST), _MOST) for value in values]
+    return Axis(min(known) / factor, max(known) * factor, log=True)
+
+
 def from_zero(high: float, *, margin: float = 0.06) -> Axis:
     """An axis from zero, on which lengths can be compared."""
-    return Axis(0.0, high * (1 + margin) or 1.0)
+    return Axis(0.0, min(high, _MOST) * (1 + margin) or 1.0)
 
 
 def columns(axis: Axis, top: float, foot: float, say: Say, most: int = 5) -> list[Markup]:

@@ -12,10 +12,12 @@ from markupsafe import Markup
 
 from toprung.outputs import figures
 
-from .axes import Axis, columns, rows
+from .axes import Axis, around, columns, rows
 from .svg import dot, drawing, line, text
 
 ROOF = 330
+LABEL = 16
+"""Pixels that a label takes, so that those of near points do not cover each other."""
 
 
 @dataclass(frozen=True)
@@ -46,16 +48,24 @@ def roofline_chart(points: Sequence[Point], roofs: Roofs) -> Markup:
     peak = max((rate for _, rate in roofs.flops_per_s), default=0.0)
     ridge = [peak / bandwidth] if peak and bandwidth else []
     heights = [p.flops_per_s for p in points] + [p.bound_flops_per_s for p in points]
-    across = Axis(min(intensities + ridge) / 8, max(intensities + ridge) * 8, log=True)
-    upward = Axis(min(heights) / 6, max(*heights, peak) * 4, log=True)
+    across = around(intensities + ridge, 8)
+    upward = around([*heights, *([peak] if peak else [])], 5)
     marks = [
         *columns(across, 0, ROOF, lambda value: figures.digits(value, 1), most=6),
         *rows(upward, ROOF, lambda value: figures.rate(value, "FLOP/s"), most=6),
         text(1, ROOF + 40, "FLOP per byte of least traffic →", "axis", anchor="end"),
     ]
     marks += _roofs(roofs, across, upward)
-    for point in sorted(points, key=lambda p: p.best):
-        marks += _on_roofline(point, across, upward)
+    marks += [
+        dot(across.at(p.intensity), _height(upward, p.flops_per_s), 4, "point", p.tip)
+        for p in points
+        if not p.best
+    ]
+    free = 0.0
+    for point in sorted((p for p in points if p.best), key=lambda p: -p.flops_per_s):
+        free = max(free, _height(upward, point.flops_per_s) + 4)
+        marks += _best(point, across, upward, free)
+        free += LABEL
     return drawing(ROOF + 46, "Roofline: speed over arithmetic intensity, with the roofs", marks)
 
 
@@ -87,14 +97,12 @@ def _height(upward: Axis, flops_per_s: float) -> float:
     return (1 - upward.at(flops_per_s)) * ROOF
 
 
-def _on_roofline(point: Point, across: Axis, upward: Axis) -> list[Markup]:
+def _best(point: Point, across: Axis, upward: Axis, label_y: float) -> list[Markup]:
     x, y = across.at(point.intensity), _height(upward, point.flops_per_s)
-    if not point.best:
-        return [dot(x, y, 4, "point", point.tip)]
     bound = _height(upward, point.bound_flops_per_s)
     return [
         line(x, y, x, bound, "gap"),
         dot(x, bound, 3, "bound", "the least time this device could take"),
         dot(x, y, 6, "point best", point.tip),
-        text(x, y + 4, point.label, "label", shift=12),
+        text(x, label_y, point.label, "label", shift=12),
     ]

@@ -70,6 +70,11 @@ def _nothing_yet(run: Run, task: str) -> Story:
 
 
 def _passed(verdict: Verdict, task: str) -> Story:
+    if not any(rung.name == "correct" and rung.status == "passed" for rung in verdict.rungs):
+        headline = (
+            f"A kernel for {task} passed up to {verdict.height}; its results are not checked."
+        )
+        return Story("Not verified", "quiet", headline, tuple(_unasked(verdict)))
     measured = verdict.measurement
     claimed = main_claim(measured) if measured else None
     sure = [_climbed(verdict)]
@@ -123,11 +128,12 @@ def _climbed(verdict: Verdict) -> str:
     held_out = sum(case.held_out and case.outcome == "passed" for case in verdict.cases)
     also = f", {figures.plural(held_out, 'held-out case')} included" if held_out else ""
     passed = {rung.name for rung in verdict.rungs if rung.status == "passed"}
-    if "correct" not in passed:
-        return f"It passed every rung up to {verdict.height}; its results were not checked."
-    honest = ", computes them afresh in every call" if "honest" in passed else ""
-    timed = ", and every timed call was checked" if "bench" in passed else ""
-    return f"It gives right results on secret inputs{also}{honest}{timed}."
+    said = [f"It gives right results on secret inputs{also}"]
+    if "honest" in passed:
+        said.append("it computes them afresh in every call")
+    if "bench" in passed:
+        said.append("every timed call was checked")
+    return f"{', and '.join([', '.join(said[:-1]), said[-1]] if said[1:] else said)}."
 
 
 def _unasked(verdict: Verdict) -> list[str]:
@@ -151,9 +157,8 @@ def _failed(run: Run, verdict: Verdict, task: str, *, single: bool) -> Story:
         sure = (reason, "That is not the candidate's fault, and spends no attempt.")
         return Story("Not judged", "quiet", headline, tuple(s for s in sure if s))
     if single:
-        return Story(
-            REFUTED_BADGE, "bad", f"The kernel for {task} is refuted at {where}.", (reason,)
-        )
+        headline = f"The kernel for {task} is refuted at {where}."
+        return Story(REFUTED_BADGE, "bad", headline, (f"Reason: {reason}",))
     refuted = sum(1 for a in run.attempts if a.verdict and a.verdict.outcome == "refuted")
     headline = (
         f"The only candidate for {task} is refuted."
