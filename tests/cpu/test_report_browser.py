@@ -17,7 +17,7 @@ from toprung.model.verdict import Verdict
 from toprung.outputs.report import render
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Dialog, Page
 
 pytestmark = pytest.mark.cpu
 
@@ -59,8 +59,12 @@ class Watched:
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.on("console", lambda message: self.said.append(message.text))
         self.page.on("pageerror", lambda error: self.said.append(str(error)))
-        self.page.on("dialog", lambda dialog: (self.said.append(dialog.message), dialog.dismiss()))
+        self.page.on("dialog", self._dismiss)
         self.page.goto(self.address, wait_until="load")
+
+    def _dismiss(self, dialog: Dialog) -> None:
+        self.said.append(dialog.message)
+        dialog.dismiss()
 
     def check_quiet(self) -> None:
         """Drawn, without a word, and without asking for anything but itself."""
