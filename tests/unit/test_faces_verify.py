@@ -138,7 +138,7 @@ def test_a_refuted_candidate_gets_the_feedback_and_a_command(ask, capsys):
     assert "REFUTED at run" in out
     assert "not reached: correct, honest" in out
     assert out.count("name 'z' is not defined") >= 2  # on the ladder, and in the feedback
-    assert "kernel.py --upto run" in out
+    assert "kernel.py --upto correct" in out
 
 
 def test_what_was_skipped_is_never_shown_as_passed(ask, capsys):

@@ -14,11 +14,12 @@ from toprung.outputs import figures
 from toprung.outputs.text import clean, one_line
 
 STYLES = {"passed": "green", "refuted": "red", "errored": "magenta"}
+RIGHT = "correct"
 NEAR_THE_TOP = 0.9
 """Attained fraction from which on little is left to gain."""
 
 
-def verdict_panel(verdict: Verdict, said: str, what_next: str) -> RenderableType:
+def verdict_panel(verdict: Verdict, said: str, what_next: str | None) -> RenderableType:
     """The summary: figures of a verdict that passed, otherwise `said`, the feedback on it."""
     style = STYLES[verdict.outcome]
     if verdict.outcome == "passed":
@@ -29,7 +30,8 @@ def verdict_panel(verdict: Verdict, said: str, what_next: str) -> RenderableType
             parts += ["", Text(roofline_line(verdict.roofline))]
     else:
         parts = [Text(clean(said), style=style)]
-    parts += ["", Text(f"What next: {what_next}", style="bold")]
+    if what_next:
+        parts += ["", Text(f"What next: {what_next}", style="bold")]
     about = (verdict.task.name, verdict.candidate.dsl or "unknown language", verdict.target)
     title = " · ".join(one_line(text, 40) for text in about)
     return Panel(Group(*parts), title=Text(title), title_align="left", border_style=style)
@@ -82,19 +84,12 @@ def roofline_line(roof: Roofline) -> str:
     )
 
 
-def next_step(verdict: Verdict, task: str, candidate: str) -> str:
-    """One thing to do next, as a command where there is one."""
-    failed = verdict.failed_rung
-    if verdict.outcome == "refuted" and failed:
-        return f"mend it, then: toprung verify {task} {candidate} --upto {failed.name}"
+def next_step(verdict: Verdict, task: str, candidate: str) -> str | None:
+    """One thing to do next, as a command where there is one; `None` where feedback says it all."""
     if verdict.outcome == "errored":
-        if verdict.blame == "task":
-            return f"mend the task {task}"
-        return "toprung doctor says what this machine can do and how to get what is missing"
-    return _after_passing(verdict, task, candidate)
-
-
-def _after_passing(verdict: Verdict, task: str, candidate: str) -> str:
+        return None
+    if verdict.outcome == "refuted":
+        return f"once it is mended: toprung verify {task} {candidate}{_short_climb(verdict)}"
     if verdict.measurement is None and _left_open(verdict):
         return "toprung doctor says what the rungs that were not asked need"
     if verdict.measurement is None:
@@ -102,3 +97,11 @@ def _after_passing(verdict: Verdict, task: str, candidate: str) -> str:
     if verdict.roofline and verdict.roofline.attained >= NEAR_THE_TOP:
         return "it is near the roofline; more speed needs another algorithm or less work"
     return f"toprung optimize {task} --from {candidate} looks for a faster one"
+
+
+def _short_climb(verdict: Verdict) -> str:
+    """What keeps the next climb short while the candidate is not even right."""
+    failed = verdict.failed_rung
+    names = [rung.name for rung in verdict.rungs]
+    wrong = failed and names.index(failed.name) <= names.index(RIGHT)
+    return f" --upto {RIGHT}" if wrong else ""
