@@ -241,6 +241,13 @@ def test_a_run_that_verified_one_candidate_reads_like_a_verdict() -> None:
     assert "A verified kernel computes softmax" in words and "toprung optimize" not in words
 
 
+def test_a_run_that_has_ended_says_why() -> None:
+    run = samples.a_climb().model_copy(update={"reason": "goal", "message": "the goal is reached"})
+    words = Page(render(run)).words()
+    assert "ended goal" in words and "It ended: the goal is reached" in words
+    assert "judged in 2.5 s" in words and "by templates: row_softmax" in words
+
+
 def test_the_page_is_about_the_best_or_the_one_that_got_furthest() -> None:
     best, furthest = main_attempt(samples.a_climb()), main_attempt(RUNS["only refuted"])
     assert best is not None and best.index == 7

@@ -52,6 +52,7 @@ def render(run: Run) -> str:
         environment=verdict.environment if verdict else None,
         walls=walls(verdict),
         labels=[one_line(label, 120) for label in verdict.candidate.labels] if verdict else [],
+        message=one_line(run.message, 600),
         hints=[clean(hint, 1000) for hint in run.hints],
         commands=commands(run, main, single=single),
     )

@@ -38,17 +38,17 @@ class SourceFile:
     left_out: int = 0
 
 
-def source_files(candidate: Candidate) -> list[SourceFile]:
-    """The files of a candidate, the main one first."""
+def source_files(candidate: Candidate, most: int = MOST_LINES) -> list[SourceFile]:
+    """The files of a candidate, the main one first, at most `most` lines of each."""
     names = sorted(candidate.files, key=lambda name: (name != candidate.main, name))
-    return [source_file(name, candidate.files[name]) for name in names]
+    return [source_file(name, candidate.files[name], most) for name in names]
 
 
-def source_file(name: str, content: str) -> SourceFile:
-    """One file; what is past `MOST_LINES` is counted, not shown."""
+def source_file(name: str, content: str, most: int = MOST_LINES) -> SourceFile:
+    """One file; what is past `most` lines is counted, not shown."""
     lines = clean(content).expandtabs(4).rstrip("\n").split("\n")
-    shown = tuple(_coloured(line[:WIDEST]) for line in lines[:MOST_LINES])
-    return SourceFile(one_line(name, 120), shown, max(len(lines) - MOST_LINES, 0))
+    shown = tuple(_coloured(line[:WIDEST]) for line in lines[:most])
+    return SourceFile(one_line(name, 120), shown, max(len(lines) - most, 0))
 
 
 def _coloured(line: str) -> Markup:

@@ -44,6 +44,8 @@ TEXT_LENGTH = 6000
 REASON_LENGTH = 900
 FACT_LENGTH = 300
 MOST_FACTS = 80
+ATTEMPT_LINES = 600
+"""Of each attempt's source: a run may have hundreds."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,7 @@ class AttemptRow:
     kept: bool
     said: str
     median: str
+    seconds: str
     author: str
     note: str
     digest: str
@@ -189,12 +192,13 @@ def attempt_row(attempt: Attempt) -> AttemptRow:
         kept=attempt.kept,
         said=attempt_said(attempt),
         median=figures.time_us(measured.median_us) if measured else "",
+        seconds=figures.seconds(attempt.seconds) if attempt.seconds else "",
         author=one_line(proposal.author, 80),
         note=clean(proposal.note, REASON_LENGTH),
         digest=proposal.candidate.digest[:12],
         parent=one_line(proposal.parent or "", 12),
         rungs=rung_rows(verdict) if verdict else (),
-        files=tuple(source_files(proposal.candidate)),
+        files=tuple(source_files(proposal.candidate, ATTEMPT_LINES)),
     )
 
 
