@@ -106,9 +106,12 @@ def _lanes(marks: Sequence[Mark], lanes: Sequence[str], top: float) -> list[Mark
 
 
 def _numbers(marks: Sequence[Mark], foot: float) -> list[Markup]:
-    every = -(-len(marks) // MOST_NUMBERS)
+    """The numbers of some attempts, a round number apart."""
+    steps = (step * 10**power for power in range(9) for step in (1, 2, 5))
+    every = next(step for step in steps if len(marks) <= step * MOST_NUMBERS)
     drawn = [
-        text(_place(p, len(marks)), foot + 16, str(marks[p].index), "axis", anchor="middle")
-        for p in range(0, len(marks), max(every, 1))
+        text(_place(position, len(marks)), foot + 16, str(mark.index), "axis", anchor="middle")
+        for position, mark in enumerate(marks)
+        if position % every == 0
     ]
     return [*drawn, text(1, foot + 36, "attempt →", "axis", anchor="end")]
