@@ -1,0 +1,1 @@
+"""What kernels run on: detection, data-sheet peaks, the hardware report. Nothing here measures."""
