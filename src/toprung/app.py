@@ -6,15 +6,23 @@ Every face calls these functions and nothing below them.
 from __future__ import annotations
 
 import os
+import platform
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+from pydantic import Field
+
+from toprung import __version__
+from toprung.devices.hardware import HardwareReport, hardware_report
+from toprung.dsls.base import Availability
 from toprung.errors import UsageError
 from toprung.model.budget import Budget
 from toprung.model.climb import ClimbOptions
+from toprung.model.device import Ceilings
+from toprung.model.environment import Walls
 from toprung.model.event import AttemptStarted, Created, Done, Event, Judged
 from toprung.model.run import Goal, Proposal, Run
 from toprung.model.value import Value
@@ -152,6 +160,47 @@ def report(run: str | None, out: Path, store: Path | None) -> Path:
     return out
 
 
+class DoctorReport(Value):
+    """What `toprung doctor` prints: this machine, what was measured on it, what can be used."""
+
+    schema_: Literal["toprung.doctor/1"] = Field(default="toprung.doctor/1", alias="schema")
+    toprung: str
+    python: str
+    torch: str
+    hardware: HardwareReport
+    ceilings: Ceilings
+    dsls: tuple[Availability, ...]
+    walls: Walls
+    store: str
+    cache: str
+
+
+def doctor(refresh: bool = False) -> DoctorReport:
+    """Look at the machine; measures its ceilings when nobody has, or again with `refresh`."""
+    from toprung.dsls import table
+    from toprung.judge.clock.ceilings import ceilings
+    from toprung.judge.sandbox.process import Nursery
+
+    nursery = Nursery()
+    try:
+        process = nursery.spawn("toprung.judge.child.main:serve")
+        walls, torch = process.walls, nursery.torch
+        process.close()
+    finally:
+        nursery.close()
+    return DoctorReport(
+        toprung=__version__,
+        python=platform.python_version(),
+        torch=torch,
+        hardware=hardware_report(),
+        ceilings=ceilings(TARGET, refresh=refresh),
+        dsls=tuple(table.availability()),
+        walls=walls,
+        store=str(_store_folder(None).absolute()),
+        cache=str(cache_folder()),
+    )
+
+
 def _begun(store: Store, path: Path | None, settings: OptimizeSettings) -> Run:
     from toprung.tasks import read_task
 
@@ -212,8 +261,12 @@ def _rungs(files: tuple[Path, ...]) -> list[Rung]:
 
 @contextmanager
 def _store(named: Path | None) -> Iterator[Store]:
-    with Store.open(named or Path(os.environ.get(STORE_VARIABLE, ".toprung"))) as store:
+    with Store.open(_store_folder(named)) as store:
         yield store
+
+
+def _store_folder(named: Path | None) -> Path:
+    return named or Path(os.environ.get(STORE_VARIABLE, ".toprung"))
 
 
 @contextmanager

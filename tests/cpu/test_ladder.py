@@ -179,7 +179,7 @@ for fd in range(3, 64):
     assert refuted_at(climb(judge, forger + module("return x"))) in ("compile", "run")
 
 
-@pytest.mark.parametrize("order", ["fail", "exit", "crash", "abort", "flood", "forks"])
+@pytest.mark.parametrize("order", ["fail", "exit", "crash", "abort", "flood"])
 def test_whatever_a_call_does_is_a_verdict_about_itself(judge: Judge, order: str) -> None:
     verdict = climb(judge, f'{{"call": "{order}"}}', main="kernel.null")
     assert refuted_at(verdict) == "run"
