@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from statistics import median
-from typing import cast
 
 from toprung.errors import Refuted
 from toprung.judge.clock.statistics import drift, sample_count
@@ -11,7 +12,7 @@ from toprung.judge.oracle.values import CaseSpec
 from toprung.judge.sandbox.session import Session
 from toprung.judge.timing.baselines import NAMES, baseline
 from toprung.judge.timing.calibration import Calibration, calibrate
-from toprung.judge.timing.confirmation import confirm
+from toprung.judge.timing.confirmation import Paired, confirm
 from toprung.judge.timing.samples import Samples, sample
 from toprung.model.candidate import Candidate
 from toprung.model.measurement import Measurement, Speedup, Timing
@@ -27,93 +28,102 @@ FACTS = "raw samples, median and interval, busy and wall time, memory peak, base
 CONFIRMED = "eager"
 """The baseline that fresh paired rounds are run against."""
 
+BUILD_S = 120.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How one case is timed; fixed before the candidate is called."""
+
+    index: int
+    case: CaseSpec
+    count: int
+    calibration: Calibration
+
 
 def check(subject: Subject) -> Facts:
     """Time the candidate and its baselines on every open case, then confirm."""
     facts: Facts = {"cache": "cold", "clock": "monotonic"}
-    for index, case in subject.open_cases:
-        prefix = "" if len(subject.open_cases) == 1 else f"{case.name}."
-        with subject.on(case):
-            figures, said = _case(subject, index, case)
-        subject.figures[case.name] = figures
-        facts |= {f"{prefix}{name}": value for name, value in said.items()}
+    plans = [_plan(subject, index, case) for index, case in subject.open_cases]
+    peaks: dict[str, int] = {}
+    own = _own_samples(subject, plans, peaks)
+    others = {
+        name: timings
+        for name in _wanted(subject)
+        if (timings := _baseline(subject, name, plans, facts))
+    }
+    paired = _confirm(subject, plans) if subject.options.confirm and CONFIRMED in others else {}
+    for plan in plans:
+        name = plan.case.name
+        baselines = {other: timings[name] for other, timings in others.items()}
+        measurement = _measurement(own[name], baselines, paired.get(plan.index), peaks[name])
+        subject.figures[name] = CaseFigures(plan.calibration, own[name], measurement)
+        prefix = "" if len(plans) == 1 else f"{name}."
+        said = _said(plan, own[name], paired.get(plan.index))
+        facts |= {f"{prefix}{key}": value for key, value in said.items()}
     return facts
 
 
-def _case(subject: Subject, index: int, case: CaseSpec) -> tuple[CaseFigures, Facts]:
-    count = sample_count(case.reference_us)
+def _plan(subject: Subject, index: int, case: CaseSpec) -> Plan:
+    subject.remaining()
     calibration = calibrate(
         subject.exchange, index, lambda: subject.services.start(subject.candidate, "null")
     )
+    return Plan(index, case, sample_count(case.reference_us), calibration)
+
+
+def _own_samples(subject: Subject, plans: list[Plan], peaks: dict[str, int]) -> dict[str, Samples]:
+    """The candidate's samples by case; `peaks` gets the memory it took beyond what it held."""
+    found: dict[str, Samples] = {}
     process = subject.live.process
-    process.reset_peak()
-    rest, _ = process.memory()
-    samples = _sample(subject, subject.live, index, count, calibration)
-    _, peak = process.memory()
-    facts: Facts = {"samples": count, "drift": drift(samples.credited_us)}
-    baselines = _baselines(subject, index, case, count, calibration, facts)
-    speedup = {name: _screened(baselines[name], samples.timing) for name in baselines}
-    confirmed = False
-    if subject.options.confirm and CONFIRMED in baselines:
-        speedup[CONFIRMED] = _confirmed(subject, index, calibration, facts)
-        confirmed = True
-    measurement = Measurement(
-        **samples.timing.model_dump(),
-        busy_us=min(median(samples.busy_us), samples.timing.median_us),
-        wall_us=samples.wall_us,
-        resolution_us=calibration.resolution_us,
-        samples_us=tuple(samples.credited_us),
-        clock="monotonic",
-        cache="cold",
-        confirmed=confirmed,
-        peak_bytes=max(0, peak - rest),
-        baselines=baselines,
-        speedup=speedup,
-    )
-    return CaseFigures(calibration, samples, measurement), facts
+    for plan in plans:
+        process.reset_peak()
+        rest, _ = process.memory()
+        with subject.on(plan.case):
+            found[plan.case.name] = _samples(subject, subject.live, plan)
+        _, peak = process.memory()
+        peaks[plan.case.name] = max(0, peak - rest)
+    return found
 
 
-def _sample(
-    subject: Subject, session: Session, index: int, count: int, calibration: Calibration
-) -> Samples:
+def _samples(subject: Subject, session: Session, plan: Plan) -> Samples:
     subject.remaining()
-    return sample(subject.exchange, session, index, count, calibration, subject.services.cores)
+    cores = subject.services.cores
+    return sample(subject.exchange, session, plan.index, plan.count, plan.calibration, cores)
 
 
-def _baselines(
-    subject: Subject,
-    index: int,
-    case: CaseSpec,
-    count: int,
-    calibration: Calibration,
-    facts: Facts,
-) -> dict[str, Timing]:
-    """Timings of every baseline that was asked for; what cannot be timed says why in `facts`."""
-    wanted = [name for name in NAMES if name in (*subject.options.baselines, "vendor")]
-    found: dict[str, Timing] = {}
-    for name in wanted:
-        other = baseline(subject.task, name)
-        if other is None:
-            continue
-        key = digest_of(
-            [subject.task.digest, case.name, name, subject.services.device, subject.options.target]
+def _wanted(subject: Subject) -> Iterable[str]:
+    return [name for name in NAMES if name in (*subject.options.baselines, "vendor")]
+
+
+def _baseline(
+    subject: Subject, name: str, plans: list[Plan], facts: Facts
+) -> dict[str, Timing] | None:
+    """Timings of a baseline by case, remembered ones where all are; `facts` say what is missing."""
+    other = baseline(subject.task, name)
+    if other is None:
+        return None
+    services, options = subject.services, subject.options
+    keys = {
+        plan.case.name: digest_of(
+            [subject.task.digest, plan.case.name, name, services.device, options.target]
         )
-        known = subject.services.recall(key)
-        if known is not None:
-            found[name] = Timing.model_validate(known)
-            continue
+        for plan in plans
+    }
+    known = {case: services.recall(key) for case, key in keys.items()}
+    if all(value is not None for value in known.values()):
+        return {case: Timing.model_validate(value) for case, value in known.items()}
+    try:
+        session = _bring_up(subject, other)
         try:
-            session = _bring_up(subject, other)
-        except Refuted as broken:
-            facts[f"{name}_missing"] = broken.message
-            continue
-        try:
-            found[name] = _sample(subject, session, index, count, calibration).timing
-            subject.services.remember(key, found[name].to_dict())
-        except Refuted as broken:
-            facts[f"{name}_missing"] = broken.message
+            found = {plan.case.name: _samples(subject, session, plan).timing for plan in plans}
         finally:
             session.close()
+    except Refuted as broken:
+        facts[f"{name}_missing"] = broken.message
+        return None
+    for case, timing in found.items():
+        services.remember(keys[case], timing.to_dict())
     return found
 
 
@@ -122,7 +132,7 @@ def _bring_up(subject: Subject, candidate: Candidate) -> Session:
     dsl = candidate.dsl or subject.dsl
     session = subject.services.start(candidate, dsl)
     try:
-        limit = min(120.0, subject.remaining())
+        limit = min(BUILD_S, subject.remaining())
         session.load(candidate, dsl, subject.options.target, limit)
         subject.exchange.bring_up(session, subject.task.train, limit)
     except BaseException:
@@ -131,24 +141,55 @@ def _bring_up(subject: Subject, candidate: Candidate) -> Session:
     return session
 
 
-def _confirmed(subject: Subject, index: int, calibration: Calibration, facts: Facts) -> Speedup:
-    other = cast("Candidate", baseline(subject.task, CONFIRMED))
-    result = confirm(
+def _confirm(subject: Subject, plans: list[Plan]) -> dict[int, Paired]:
+    other = baseline(subject.task, CONFIRMED)
+    assert other is not None
+    return confirm(
         subject.exchange,
-        index,
+        {plan.index: plan.calibration for plan in plans},
         lambda: _bring_up(subject, other),
         lambda: _bring_up(subject, subject.candidate),
-        calibration,
     )
-    facts["confirmed_over"] = len(result.candidate_us)
-    facts["paired_baseline_us"] = [round(median(times), 2) for times in result.baseline_us]
-    facts["paired_candidate_us"] = [round(median(times), 2) for times in result.candidate_us]
-    return result.speedup
+
+
+def _measurement(
+    samples: Samples, baselines: dict[str, Timing], paired: Paired | None, peak_bytes: int
+) -> Measurement:
+    timing = samples.timing
+    speedup = {name: _screened(other, timing) for name, other in baselines.items()}
+    if paired:
+        speedup[CONFIRMED] = paired.speedup
+    return Measurement(
+        **timing.model_dump(),
+        busy_us=min(median(samples.busy_us), timing.median_us),
+        wall_us=samples.wall_us,
+        resolution_us=samples.calibration.resolution_us,
+        samples_us=tuple(samples.credited_us),
+        clock="monotonic",
+        cache="cold",
+        confirmed=paired is not None,
+        peak_bytes=peak_bytes,
+        baselines=baselines,
+        speedup=speedup,
+    )
+
+
+def _said(plan: Plan, samples: Samples, paired: Paired | None) -> Facts:
+    said: Facts = {"samples": plan.count, "drift": drift(samples.credited_us)}
+    if paired:
+        said["confirmed_over"] = len(paired.candidate_us)
+        said["paired_baseline_us"] = [round(median(us), 2) for us in paired.baseline_us]
+        said["paired_candidate_us"] = [round(median(us), 2) for us in paired.candidate_us]
+    return said
 
 
 def _screened(other: Timing, own: Timing) -> Speedup:
-    """The ratio of two medians from one process each; its interval is the widest they allow."""
-    tiny = 1e-3  # a nanosecond, where an interval that includes the resolution reaches zero
-    low, high = other.ci_us[0] / own.ci_us[1], other.ci_us[1] / max(own.ci_us[0], tiny)
-    ratio = other.median_us / max(own.median_us, tiny)
-    return Speedup(ratio=max(ratio, 1e-9), ci=(max(min(low, ratio), 1e-9), max(high, ratio, 1e-9)))
+    """The ratio of two medians from one process each; its interval is the widest they allow.
+
+    Where an interval of a time reaches zero, a hundredth of the median stands for its end.
+    """
+    least = 1e-3  # a nanosecond
+    low, high = max(own.ci_us[0], own.median_us / 100, least), max(own.ci_us[1], least)
+    ratio = max(other.median_us, least) / max(own.median_us, least)
+    slowest = max(other.ci_us[0], other.median_us / 100, least) / high
+    return Speedup(ratio=ratio, ci=(min(slowest, ratio), max(other.ci_us[1] / low, ratio)))

@@ -6,8 +6,8 @@ how threads were placed) is as large as the noise within. So "faster" is decided
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from toprung.judge.clock.statistics import paired_speedup
 from toprung.judge.sandbox.exchange import Exchange, Outcome
@@ -20,52 +20,62 @@ from .samples import WARM_UP, checked_call
 ROUNDS = 6
 """Processes a side."""
 CALLS = 5
-"""Counted calls a process."""
+"""Counted calls of a process on each case."""
 
 
-@dataclass(frozen=True)
-class Confirmation:
-    """`speedup` of the candidate over the baseline, resampled over processes."""
+@dataclass
+class Paired:
+    """Times of one case, in microseconds: a list for each process, a side each."""
 
-    speedup: Speedup
-    baseline_us: list[list[float]]
-    candidate_us: list[list[float]]
+    calibration: Calibration
+    baseline_us: list[list[float]] = field(default_factory=list)
+    candidate_us: list[list[float]] = field(default_factory=list)
+
+    @property
+    def speedup(self) -> Speedup:
+        """Of the candidate over the baseline, decided over processes."""
+        return paired_speedup(self.baseline_us, self.candidate_us, self.calibration.resolution_us)
 
 
 def confirm(
     exchange: Exchange,
-    case: int,
+    calibrations: Mapping[int, Calibration],
     start_baseline: Callable[[], Session],
     start_candidate: Callable[[], Session],
-    calibration: Calibration,
-) -> Confirmation:
-    """Time both sides; `start_…` bring up a fresh process each, which is ended here."""
-    times: dict[str, list[list[float]]] = {"baseline": [], "candidate": []}
+) -> dict[int, Paired]:
+    """Time both sides on every case in `calibrations`; `start_…` bring up a fresh process each."""
+    found = {case: Paired(calibration) for case, calibration in calibrations.items()}
     for number in range(ROUNDS):
-        pair = {"baseline": start_baseline(), "candidate": start_candidate()}
-        order = list(pair) if number % 2 == 0 else list(pair)[::-1]
+        pair: list[Session] = []
         try:
-            rounds = _round(exchange, case, pair, order)
+            for start in (start_baseline, start_candidate):
+                pair.append(start())
+            for case, paired in found.items():
+                baseline, candidate = _round(exchange, case, pair, flip=bool(number % 2))
+                paired.baseline_us.append(_credited(baseline, paired.calibration))
+                paired.candidate_us.append(_credited(candidate, paired.calibration))
         finally:
-            for session in pair.values():
+            for session in pair:
                 session.close()
-        for side, outcomes in rounds.items():
-            child = [outcome.child_us for outcome in outcomes]
-            judge = [outcome.judge_us for outcome in outcomes]
-            times[side].append(calibration.credited(child, judge))
-    speedup = paired_speedup(times["baseline"], times["candidate"], calibration.resolution_us)
-    return Confirmation(speedup, times["baseline"], times["candidate"])
+    return found
 
 
 def _round(
-    exchange: Exchange, case: int, pair: dict[str, Session], order: list[str]
-) -> dict[str, list[Outcome]]:
-    outcomes: dict[str, list[Outcome]] = {side: [] for side in pair}
+    exchange: Exchange, case: int, pair: list[Session], *, flip: bool
+) -> tuple[list[Outcome], list[Outcome]]:
+    """Calls in ABBA order; both sides get the same content, which neither has seen."""
+    outcomes: tuple[list[Outcome], list[Outcome]] = ([], [])
     for number in range(WARM_UP + CALLS):
         content = exchange.stage(case)
-        for side in order if number % 2 == 0 else order[::-1]:
+        order = (0, 1) if flip == bool(number % 2) else (1, 0)
+        for side in order:
             outcome = checked_call(exchange, pair[side], content)
             if number >= WARM_UP:
                 outcomes[side].append(outcome)
         exchange.forget(content)
     return outcomes
+
+
+def _credited(outcomes: list[Outcome], calibration: Calibration) -> list[float]:
+    child = [outcome.child_us for outcome in outcomes]
+    return calibration.credited(child, [outcome.judge_us for outcome in outcomes])
