@@ -20,9 +20,13 @@ def doctor(refresh: Refresh = False, as_json: Json = False, debug: Debug = False
     """
     from toprung import app
 
+    from .doctor_view import doctor_parts
     from .screen import Screen
 
     found = app.doctor(refresh)
     screen = Screen(as_json=as_json)
     if as_json:
         screen.json(found.to_dict())
+        return
+    for part in doctor_parts(found):
+        screen.show(part)
