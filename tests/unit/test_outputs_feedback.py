@@ -37,9 +37,21 @@ def test_a_wrong_candidate_is_told_first_what_the_reason_names() -> None:
     said = feedback(samples.failed("correct", facts=facts, traceback=None, reason=reason))
     first = said.split("facts:\n")[1].splitlines()
     assert first[0] == "  zeros_and_ties.max_abs: 5.60e-3"
-    assert all(line.startswith("  zeros_and_ties.") for line in first[:6])
+    assert all(line.startswith("  zeros_and_ties.") for line in first[:7])
     assert first[12].endswith(" more")
     assert AFTER_FAMILY["zeros_and_ties"] in said and AFTER_FAMILY["as_given"] not in said
+
+
+def test_of_several_cases_the_one_that_failed_is_told_first() -> None:
+    facts = {
+        f"{case}/{n}": 1.0
+        for case in ("wide", "odd")
+        for n in ("as_given.rmse", "heavy_tails.rmse")
+    }
+    reason = "case 'odd': wrong on heavy_tails inputs"
+    said = feedback(samples.failed("correct", facts=facts, traceback=None, reason=reason))
+    told = [line.split(":")[0].strip() for line in said.split("facts:\n")[1].splitlines()[:4]]
+    assert told[:2] == ["odd/heavy_tails.rmse", "wide/heavy_tails.rmse"]
 
 
 def test_a_passed_candidate_is_told_its_figures_beside_the_goal() -> None:

@@ -261,6 +261,7 @@ def test_errors_are_laid_out_by_case_and_family() -> None:
         "wide/as_given.max_abs": 1.25e-7,
         "wide/as_given.psnr": "inf",
         "wide/as_given.reference_error": 1e-8,
+        "wide/as_given.strict": 1.23,
         "wide/heavy_tails.max_abs": 2.5e-7,
         "wide/heavy_tails.novelty": 3,
         "a/b/large_offset.skipped": "ill-conditioned",
@@ -268,10 +269,11 @@ def test_errors_are_laid_out_by_case_and_family() -> None:
     }
     wide, other, plain = error_tables(samples.failed("correct", facts=facts))
     assert (wide.case, other.case, plain.case) == ("wide", "a/b", "")
-    assert wide.columns == ("max abs", "PSNR, dB", "reference's own", "novelty")
+    allowed = "of what strict allows"
+    assert wide.columns == (allowed, "max abs", "the reference's RMSE", "PSNR, dB", "novelty")
     assert wide.rows == (
-        ("as given", ("1.2e-7", "inf", "1.0e-8", "–")),
-        ("heavy tails", ("2.5e-7", "–", "–", "3")),
+        ("as given", ("123%", "1.2e-7", "1.0e-8", "inf", "–")),
+        ("heavy tails", ("–", "2.5e-7", "–", "–", "3")),
     )
     assert other.rows == () and other.notes == (("large offset", "ill-conditioned"),)
     assert plain.rows == (("as given", ("5.0e-9",)),)
@@ -304,8 +306,19 @@ def test_source_is_coloured_through_strings_that_hold_code() -> None:
     text = "\n".join(map(str, source_file("k.py", samples.SOURCE).lines))
     assert '<i class="word">import</i> torch' in text
     assert '<i class="note"># at most 2 roundings an element</i>' in text
-    assert '<i class="word">const</i> <i class="word">float</i>* in' in text or "const" in text
+    assert '<i class="word">const</i> <i class="word">float</i>* <i class="word">in</i>' in text
     assert '<i class="note">#include &lt;cmath&gt;</i>' in text
+
+
+def test_prose_in_long_strings_is_not_coloured_as_code() -> None:
+    prose, code = '"""Not for\nthe while\nis in"""', 'CPP = """\nfor (;;) {}\n"""'
+    lines = source_file("k.py", f"{prose}\n{code}").lines
+    assert [str(line) for line in lines[:3]] == [
+        '<i class="text">&#34;&#34;&#34;Not for</i>',
+        '<i class="text">the while</i>',
+        '<i class="text">is in&#34;&#34;&#34;</i>',
+    ]
+    assert str(lines[4]) == '<i class="word">for</i> (;;) {}'
 
 
 def test_the_main_file_comes_first_and_long_files_are_cut() -> None:
@@ -371,6 +384,21 @@ def test_labels_of_near_kernels_do_not_cover_each_other() -> None:
 def test_a_roofline_without_known_ceilings_still_shows_the_bound() -> None:
     svg = str(roofline_chart([Point(1.0, 25e9, 100e9, "25%", "", best=True)], Roofs()))
     assert 'class="roof' not in svg and place(svg, "bound")[1] < place(svg, "point best")[1]
+
+
+def test_roofs_that_nobody_told_follow_from_the_bounds() -> None:
+    verdict = samples.passed(samples.several_cases(), samples.a_candidate("0")).to_dict()
+    for rung in verdict["rungs"]:
+        rung["facts"] = {}
+    verdict["cases"][1]["roofline"] |= {"limiter": "compute", "bound_us": 10.0}
+    task = samples.several_cases()
+    run = samples.a_run(
+        samples.an_attempt(0, Verdict.model_validate(verdict), kept=True), task=task
+    )
+    words = Page(render(run)).words()
+    assert "33.0 GB/s" in words and "1.05 TFLOP/s" in words
+    assert "As geometric means over 2 cases: no less than 508 µs" in words
+    assert "wide passed 600 µs 2.33× 10.0 µs 85%" in words
 
 
 def test_a_task_without_flops_has_a_sentence_instead_of_a_plot() -> None:

@@ -97,16 +97,17 @@ def _failure(rung: RungResult) -> list[str]:
 def _facts(rung: RungResult) -> list[str]:
     """What the failing rung measured, what its reason names first, and short of the rest."""
     told = [(n, v) for n, v in rung.facts.items() if "seed" not in n.lower()]
-    told.sort(key=lambda fact: not _named(fact[0], rung.reason or ""))
+    told.sort(key=lambda fact: _unnamed(fact[0], rung.reason or ""))
     lines = [one_line(f"{name}: {figures.fact(name, value)}", FACT_LENGTH) for name, value in told]
     rest = len(lines) - FACT_LINES
     return [f"  {line}" for line in lines[:FACT_LINES]] + ([f"  … {rest} more"] if rest > 0 else [])
 
 
-def _named(fact: str, reason: str) -> bool:
-    """Whether the reason names the input family that a fact `case/family.metric` is about."""
-    family = fact.rpartition("/")[2].partition(".")[0]
-    return family in AFTER_FAMILY and family in reason
+def _unnamed(fact: str, reason: str) -> tuple[bool, bool]:
+    """Whether the reason is silent about the family and the case of a fact `case/family.metric`."""
+    case, _, rest = fact.rpartition("/")
+    family = rest.partition(".")[0]
+    return family not in AFTER_FAMILY or family not in reason, repr(case) not in reason
 
 
 def _trace(text: str) -> list[str]:

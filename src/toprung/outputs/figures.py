@@ -103,7 +103,7 @@ def fact(name: str, value: Json) -> str:
     if isinstance(value, int | float):
         return _quantity(name, value)
     if isinstance(value, list):
-        return ", ".join(fact(name, item) for item in value)
+        return ", ".join(fact(name, item) for item in value) or "none"
     if isinstance(value, dict):
         return ", ".join(f"{key} {fact(str(key), item)}" for key, item in value.items())
     return str(value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -55,6 +55,7 @@ class CaseRow:
     outcome: str
     median: str
     speedup: str
+    bound: str
     attained: str
 
 
@@ -155,6 +156,7 @@ def _case_row(case: CaseResult) -> CaseRow:
         outcome=case.outcome or "not asked",
         median=figures.time_us(case.measurement.median_us) if case.measurement else "",
         speedup=figures.times(claimed.speedup.ratio) if claimed else "",
+        bound=figures.time_us(case.roofline.bound_us) if case.roofline else "",
         attained=figures.percent(case.roofline.attained) if case.roofline else "",
     )
 
@@ -164,18 +166,27 @@ def roofline(run: Run, main: Attempt | None) -> RooflineBlock | None:
     verdict = main.verdict if main else None
     if main is None or verdict is None or verdict.roofline is None:
         return None
-    roof = verdict.roofline
-    said = (
-        f"The task moves at least {figures.size(roof.min_bytes)} and takes "
-        f"{figures.count(roof.flops)} floating-point operations: no less than "
-        f"{figures.time_us(roof.bound_us)} on this device, set by {roof.limiter}. The kernel attains "
-        f"{figures.percent(roof.attained)} of that bound."
-    )
+    said = _bound_said(verdict, verdict.roofline)
     points = [p for a in run.attempts for p in _points(a, best=a is main)]
     roofs = _roofs(verdict)
     if not points:
         return RooflineBlock(None, said)
     return RooflineBlock(roofline_chart(points, roofs), said)
+
+
+def _bound_said(verdict: Verdict, roof: Roofline) -> str:
+    bound, attained = figures.time_us(roof.bound_us), figures.percent(roof.attained)
+    several = sum(case.roofline is not None for case in verdict.cases)
+    if several > 1:
+        return (
+            f"As geometric means over {several} cases: no less than {bound} on this device, set by "
+            f"{roof.limiter} in most of them, and the kernel attains {attained} of its bounds."
+        )
+    return (
+        f"The task moves at least {figures.size(roof.min_bytes)} and takes "
+        f"{figures.count(roof.flops)} floating-point operations: no less than {bound} on this "
+        f"device, set by {roof.limiter}. The kernel attains {attained} of that bound."
+    )
 
 
 def _points(attempt: Attempt, *, best: bool) -> Iterator[Point]:
@@ -212,7 +223,10 @@ def _point(index: int, case: str, measured: Measurement, roof: Roofline, *, best
 
 
 def _roofs(verdict: Verdict) -> Roofs:
-    """The ceilings that the rung `roofline` says it used: facts in `…bytes_per_s`, `…flops_per_s`."""
+    """The ceilings that the rung `roofline` says it used: facts in `…bytes_per_s`, `…flops_per_s`.
+
+    Where it does not say, those that follow from the bounds of the cases.
+    """
     found: dict[str, dict[tuple[str, float], None]] = {"bytes_per_s": {}, "flops_per_s": {}}
     for rung in shown(verdict).rungs:
         for fact, value in rung.facts.items() if rung.name == "roofline" else ():
@@ -221,7 +235,20 @@ def _roofs(verdict: Verdict) -> Roofs:
                 if name.endswith(unit) and isinstance(value, int | float) and value > 0:
                     label = one_line(name.removesuffix(unit).strip("_").replace("_", " "), 30)
                     roofs[(label, float(value))] = None
+    if not any(found.values()):
+        return _implied_roofs([c.roofline for c in verdict.cases] or [verdict.roofline])
     return Roofs(tuple(found["bytes_per_s"]), tuple(found["flops_per_s"]))
+
+
+def _implied_roofs(bounds: Sequence[Roofline | None]) -> Roofs:
+    """A bound that memory sets is bytes over bandwidth, one that arithmetic sets is flops over rate."""
+    rates: dict[str, set[float]] = {"memory": set(), "compute": set(), "latency": set()}
+    for bound in bounds:
+        if bound and bound.bound_us:
+            moved = bound.min_bytes if bound.limiter == "memory" else bound.flops
+            rates[bound.limiter].add(moved / bound.bound_us * 1e6)
+    memory, compute = (sorted(rate for rate in rates[k] if rate) for k in ("memory", "compute"))
+    return Roofs(tuple(("", rate) for rate in memory), tuple(("", rate) for rate in compute))
 
 
 def history(run: Run) -> Markup:

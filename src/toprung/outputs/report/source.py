@@ -29,6 +29,11 @@ _TOKEN = re.compile(
 )
 
 
+# Long strings without code in them, such as docstrings, are prose.
+_LONG = re.compile(r"(\"\"\"|''')(?P<inside>.*?)\1", re.DOTALL)
+_CODE = re.compile(r"[;{}]|^\s*#", re.MULTILINE)
+
+
 @dataclass(frozen=True)
 class SourceFile:
     """A file as the page shows it: its name and its lines."""
@@ -46,9 +51,25 @@ def source_files(candidate: Candidate, most: int = MOST_LINES) -> list[SourceFil
 
 def source_file(name: str, content: str, most: int = MOST_LINES) -> SourceFile:
     """One file; what is past `most` lines is counted, not shown."""
-    lines = clean(content).expandtabs(4).rstrip("\n").split("\n")
-    shown = tuple(_coloured(line[:WIDEST]) for line in lines[:most])
+    text = clean(content).expandtabs(4).rstrip("\n")
+    lines, prose = text.split("\n"), _prose(text)
+    shown = tuple(
+        Markup('<i class="text">{}</i>').format(line[:WIDEST])
+        if number in prose
+        else _coloured(line[:WIDEST])
+        for number, line in enumerate(lines[:most])
+    )
     return SourceFile(one_line(name, 120), shown, max(len(lines) - most, 0))
+
+
+def _prose(text: str) -> set[int]:
+    """Numbers of the lines, from 0, that lie within long strings of prose; their ends included."""
+    found: set[int] = set()
+    for long in _LONG.finditer(text):
+        if "\n" in long["inside"] and not _CODE.search(long["inside"]):
+            first = text.count("\n", 0, long.start())
+            found.update(range(first, first + long[0].count("\n") + 1))
+    return found
 
 
 def _coloured(line: str) -> Markup:

@@ -30,15 +30,21 @@ PASSED_WORDS = {
 }
 SIGNS = {"passed": "✓", "refuted": "✕", "errored": "!", "skipped": "–", "not_reached": ""}
 METRICS = {
+    "strict": "of what strict allows",
+    "kernelbench": "of what kernelbench allows",
     "max_abs": "max abs",
     "max_rel": "max rel",
     "mae": "MAE",
     "mse": "MSE",
     "rmse": "RMSE",
+    "reference_error": "the reference's RMSE",
+    "error_ratio": "RMSE beside it",
     "psnr": "PSNR, dB",
     "cosine": "cosine",
-    "reference_error": "reference's own",
 }
+SHARES = ("strict", "kernelbench")
+"""Metrics that are shares of a limit."""
+LEAST_SHARE = 1e-3
 TRACE_LINES = 60
 TEXT_LENGTH = 6000
 REASON_LENGTH = 900
@@ -160,6 +166,8 @@ def _error_table(case: str, families: dict[str, dict[str, object]]) -> ErrorTabl
 def _metric(name: str, value: object) -> str:
     if value is None:
         return "–"
+    if isinstance(value, float) and name in SHARES:
+        return figures.percent(value) if value >= LEAST_SHARE else "<0.1%"
     if isinstance(value, float) and name not in ("psnr", "cosine"):
         return figures.digits(value, 2)
     return one_line(figures.fact(name, value), 40)
