@@ -150,10 +150,14 @@ _WIDER: dict[Precision, tuple[Precision, ...]] = {
 }
 
 
+BUSY = 0.5
+"""Load per core above which a measurement is not the last word."""
+
+
 class Ceilings(Value):
     """The best that was ever measured on one device; a later, better measurement only raises it."""
 
-    schema_: Literal["toprung.ceilings/1"] = Field("toprung.ceilings/1", alias="schema")
+    schema_: Literal["toprung.ceilings/1"] = Field(default="toprung.ceilings/1", alias="schema")
     target: str
     device: str
     """Digest of the `Device`."""
@@ -168,6 +172,8 @@ class Ceilings(Value):
     vector_flops_per_s: dict[Precision, Positive] = {}
     launch_us: Positive
     """The least time any call takes that does no work."""
+    load: Annotated[float, Field(ge=0)] = 0.0
+    """Processes per core that wanted to run in the minute before the measurement."""
 
     @model_validator(mode="after")
     def _levels_in_order(self) -> Ceilings:
@@ -178,6 +184,11 @@ class Ceilings(Value):
         if known != sorted(known):
             raise ValueError(f"levels are not nearest first: {known}")
         return self
+
+    @property
+    def was_quiet(self) -> bool:
+        """Whether the machine was free enough for the figures to be near what it can do."""
+        return self.load <= BUSY
 
     @property
     def memory(self) -> MemoryLevel:
@@ -216,6 +227,7 @@ class Ceilings(Value):
                 "matrix_flops_per_s": _highest(self.matrix_flops_per_s, other.matrix_flops_per_s),
                 "vector_flops_per_s": _highest(self.vector_flops_per_s, other.vector_flops_per_s),
                 "launch_us": min(self.launch_us, other.launch_us),
+                "load": min(self.load, other.load),
             }
         )
 
