@@ -264,6 +264,7 @@ def test_errors_are_laid_out_by_case_and_family() -> None:
         "wide/as_given.strict": 1.23,
         "wide/heavy_tails.max_abs": 2.5e-7,
         "wide/heavy_tails.novelty": 3,
+        "wide/heavy_tails.strict": 95309.4,
         "a/b/large_offset.skipped": "ill-conditioned",
         "as_given.rmse": 5e-9,
     }
@@ -273,7 +274,7 @@ def test_errors_are_laid_out_by_case_and_family() -> None:
     assert wide.columns == (allowed, "max abs", "the reference's RMSE", "PSNR, dB", "novelty")
     assert wide.rows == (
         ("as given", ("123%", "1.2e-7", "1.0e-8", "inf", "–")),
-        ("heavy tails", ("–", "2.5e-7", "–", "–", "3")),
+        ("heavy tails", ("95300×", "2.5e-7", "–", "–", "3")),
     )
     assert other.rows == () and other.notes == (("large offset", "ill-conditioned"),)
     assert plain.rows == (("as given", ("5.0e-9",)),)
@@ -311,11 +312,11 @@ def test_source_is_coloured_through_strings_that_hold_code() -> None:
 
 
 def test_prose_in_long_strings_is_not_coloured_as_code() -> None:
-    prose, code = '"""Not for\nthe while\nis in"""', 'CPP = """\nfor (;;) {}\n"""'
+    prose, code = '"""Not for\nthe while; it\nis in"""', 'CPP = """\nfor (;;) {}\n"""'
     lines = source_file("k.py", f"{prose}\n{code}").lines
     assert [str(line) for line in lines[:3]] == [
         '<i class="text">&#34;&#34;&#34;Not for</i>',
-        '<i class="text">the while</i>',
+        '<i class="text">the while; it</i>',
         '<i class="text">is in&#34;&#34;&#34;</i>',
     ]
     assert str(lines[4]) == '<i class="word">for</i> (;;) {}'

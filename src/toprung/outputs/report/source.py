@@ -31,7 +31,7 @@ _TOKEN = re.compile(
 
 # Long strings without code in them, such as docstrings, are prose.
 _LONG = re.compile(r"(\"\"\"|''')(?P<inside>.*?)\1", re.DOTALL)
-_CODE = re.compile(r"[;{}]|^\s*#", re.MULTILINE)
+_CODE = re.compile(r";\s*$|[{}]|^\s*#", re.MULTILINE)
 
 
 @dataclass(frozen=True)

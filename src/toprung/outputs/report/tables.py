@@ -167,10 +167,16 @@ def _metric(name: str, value: object) -> str:
     if value is None:
         return "–"
     if isinstance(value, float) and name in SHARES:
-        return figures.percent(value) if value >= LEAST_SHARE else "<0.1%"
+        return _share(value)
     if isinstance(value, float) and name not in ("psnr", "cosine"):
         return figures.digits(value, 2)
     return one_line(figures.fact(name, value), 40)
+
+
+def _share(value: float) -> str:
+    if value >= 10:
+        return figures.times(value)
+    return figures.percent(value) if value >= LEAST_SHARE else "<0.1%"
 
 
 def time_rows(measured: Measurement) -> list[TimeRow]:
