@@ -1,4 +1,4 @@
-"""`toprung optimize`, `runs`, `report` and `doctor` over an app that plays a recorded run."""
+"""`toprung optimize` over an app that plays a recorded run."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 
 import samples
 import toprung
+from toprung.app import OptimizeSettings
 from toprung.faces.cli.main import run
 from toprung.model.event import AttemptStarted, Done, Event, Hinted, Judged, Kept
 from toprung.model.run import Run
@@ -44,7 +45,7 @@ def play(monkeypatch: pytest.MonkeyPatch):
                 on_event(event)
             return recorded
 
-        app = SimpleNamespace(OptimizeSettings=SimpleNamespace, optimize=optimize)
+        app = SimpleNamespace(OptimizeSettings=OptimizeSettings, optimize=optimize)
         monkeypatch.setattr(toprung, "app", app, raising=False)
         return run(["optimize", *arguments])
 
@@ -138,21 +139,25 @@ def test_options_arrive_as_settings(play, capsys):
     )
     capsys.readouterr()
     assert play.seen.task == Path("task.py")
-    assert vars(play.seen.settings) == {
-        "target": "cpu:native",
-        "dsl": "cpp",
-        "start": Path("k.py"),
-        "proposer": "templates",
-        "model": None,
-        "strategy": "best_of_n",
-        "goal": 0.8,
-        "attempts": 5,
-        "minutes": 2.5,
-        "usd": 1,
-        "resume": None,
-        "seed": 3,
-        "store": Path("s"),
-    }
+    assert play.seen.settings == OptimizeSettings(
+        target="cpu:native",
+        dsl="cpp",
+        start=Path("k.py"),
+        strategy="best_of_n",
+        goal=0.8,
+        attempts=5,
+        minutes=2.5,
+        usd=1,
+        seed=3,
+        store=Path("s"),
+    )
+
+
+def test_without_options_the_settings_are_the_defaults(play, capsys, monkeypatch):
+    monkeypatch.delenv("TOPRUNG_STORE", raising=False)
+    play(a_finished_climb(), "task.py")
+    capsys.readouterr()
+    assert play.seen.settings == OptimizeSettings()
 
 
 def test_a_run_to_resume_needs_no_task_and_nothing_at_all_is_refused(play, capsys):

@@ -11,6 +11,7 @@ import pytest
 
 import samples
 import toprung
+from toprung.app import VerifySettings
 from toprung.faces.cli.main import run
 from toprung.model.verdict import CaseResult, Verdict
 
@@ -33,7 +34,7 @@ def ask(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
                 progress(rung)
             return verdict
 
-        app = SimpleNamespace(VerifySettings=SimpleNamespace, verify=verify)
+        app = SimpleNamespace(VerifySettings=VerifySettings, verify=verify)
         monkeypatch.setattr(toprung, "app", app, raising=False)
         return run(["verify", str(task), str(kernel), *options])
 
@@ -75,17 +76,24 @@ def test_options_arrive_as_settings(ask, capsys):
         *("--no-confirm", "--store", "somewhere", "--rungs", "a.py", "--rungs", "b.py"),
     )
     capsys.readouterr()
-    assert vars(ask.seen.settings) == {
-        "dsl": "cpp",
-        "target": "cpu:native",
-        "upto": "roofline",
-        "extra": ("sanitize", "profile"),
-        "timeout_s": 20,
-        "seed": 7,
-        "confirm": False,
-        "rungs": (Path("a.py"), Path("b.py")),
-        "store": Path("somewhere"),
-    }
+    assert ask.seen.settings == VerifySettings(
+        dsl="cpp",
+        target="cpu:native",
+        upto="roofline",
+        extra=("sanitize", "profile"),
+        timeout_s=20,
+        seed=7,
+        confirm=False,
+        rungs=(Path("a.py"), Path("b.py")),
+        store=Path("somewhere"),
+    )
+
+
+def test_without_options_the_settings_are_the_defaults(ask, capsys, monkeypatch):
+    monkeypatch.delenv("TOPRUNG_STORE", raising=False)
+    ask(samples.passed())
+    capsys.readouterr()
+    assert ask.seen.settings == VerifySettings()
 
 
 def test_the_state_folder_may_come_from_the_environment(ask, capsys, monkeypatch):

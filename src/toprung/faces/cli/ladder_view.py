@@ -87,4 +87,5 @@ class LadderView:
                 self._tell(result)
         left = [rung.name for rung in verdict.rungs if rung.status == "not_reached"]
         if left:
-            self._screen.line(Text(f"  · not reached: {', '.join(left)}", style="dim"))
+            why = "not asked" if verdict.outcome == "passed" else "not reached"
+            self._screen.line(Text(f"  · {why}: {', '.join(left)}", style="dim"))
