@@ -253,6 +253,8 @@ def test_structure_in_the_values_is_respected() -> None:
     assert not has_free_values(square + square.t())
     assert not has_free_values(square.triu())
     assert not has_free_values(torch.ones(4, 5))
+    assert has_free_values(r(1500, 1500).t()) and not has_free_values(r(1500, 1500).tril())
+    assert has_free_values(torch.tensor(1.5)) is False
     assert not has_free_values(torch.eye(32)[torch.randint(0, 32, (64,))])
     assert has_free_values(r(1)) is False  # one value is a constant
     assert unavoidable(torch.mm, square, r(32, 4)) == 4 * 32 * (32 + 4)

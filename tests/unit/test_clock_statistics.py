@@ -124,6 +124,32 @@ def test_a_slowing_machine_favours_neither_side() -> None:
     assert speedup.ci[0] < 1 < speedup.ci[1] and abs(speedup.ratio - 1) < 0.02
 
 
+def pairs_together(
+    rng: np.random.Generator, pairs: int, ratio: float = 1.0
+) -> tuple[list[list[float]], list[list[float]]]:
+    """Both processes of a pair share what the machine does (5%), beside effects of their own (2%)."""
+    shared = rng.normal(0, 0.05, (pairs, 1))
+    sides = (
+        100
+        * factor
+        * np.exp(shared + rng.normal(0, 0.02, (pairs, 1)) + rng.normal(0, 0.02, (pairs, 9)))
+        for factor in (ratio, 1.0)
+    )
+    before, after = (side.tolist() for side in sides)
+    return before, after
+
+
+def test_pairs_that_ran_together_are_compared_within_pairs() -> None:
+    rng = np.random.default_rng(11)
+    equal = [pairs_together(rng, 6) for _ in range(800)]
+    assert sum(paired_speedup(*p, together=True).faster for p in equal) / 800 <= 0.05
+    faster = [pairs_together(rng, 6, 1.05) for _ in range(300)]
+    found = {
+        t: sum(paired_speedup(*p, together=t).faster for p in faster) / 300 for t in (True, False)
+    }
+    assert found[True] > 0.8 and found[False] < 0.5
+
+
 def test_the_interval_covers_the_true_ratio() -> None:
     rng = np.random.default_rng(7)
     speedups = [paired_speedup(*processes(rng, 5, ratio=2.0)) for _ in range(500)]

@@ -19,6 +19,7 @@ may be prepared beforehand. All of this errs on the side of reading too little.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -250,7 +251,7 @@ def _step(step: Step, parts: list[Influence]) -> Influence:
 
 
 SAMPLE = 1 << 20
-"""Elements at which `has_free_values` looks."""
+"""About how many elements `has_free_values` looks at, evenly spaced in every dimension."""
 CORNER = 256
 """Rows and columns in which it looks for symmetry."""
 
@@ -264,8 +265,8 @@ def has_free_values(tensor: torch.Tensor) -> bool:
         return False
     with torch.no_grad():
         values = tensor.detach()
-        flat = values.reshape(-1)
-        sample = flat[:: max(1, flat.numel() // SAMPLE)].float()
+        step = math.ceil((values.numel() / SAMPLE) ** (1 / max(values.dim(), 1)))
+        sample = values[(slice(None, None, max(step, 1)),) * values.dim()].reshape(-1).float()
         if 64 * int((sample == 0).sum()) > sample.numel() or bool((sample == sample[0]).all()):
             return False
         if values.dim() < 2 or values.shape[-1] != values.shape[-2]:

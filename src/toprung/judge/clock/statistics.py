@@ -82,12 +82,17 @@ def paired_speedup(
     candidate: Sequence[Sequence[float]],
     resolution_us: float = 0.0,
     confidence: float = 0.95,
+    *,
+    together: bool = False,
 ) -> Speedup:
     """Baseline time over candidate time, from samples (us) of several processes a side.
 
-    `baseline[i]` and `candidate[i]` are the samples of the i-th process of each side, which ran in
-    the order of `abba`. The interval is widened by what the clock's resolution may hide on both
-    sides. Raises `HarnessError` for fewer than two processes a side, or unequally many.
+    `baseline[i]` and `candidate[i]` are the samples of the i-th process of each side. They ran one
+    after the other in the order of `abba`; or `together`, both alive and their calls taking turns, so
+    that they share whatever the machine did meanwhile. Then Student's interval is taken over the
+    differences within pairs, with n - 1 degrees of freedom. The interval is widened by what the
+    clock's resolution may hide on both sides. Raises `HarnessError` for fewer than two processes a
+    side, or unequally many.
     """
     pairs = len(baseline)
     if pairs != len(candidate) or pairs < 2:
@@ -97,8 +102,8 @@ def paired_speedup(
         )
     before = [_median_of(samples, resolution_us) for samples in baseline]
     after = [_median_of(samples, resolution_us) for samples in candidate]
-    effect, error = _side_effect(before, after)
-    reach = _student(confidence, 2 * pairs - 3) * error
+    effect, error = (_mean_difference if together else _side_effect)(before, after)
+    reach = _student(confidence, pairs - 1 if together else 2 * pairs - 3) * error
     hidden = 1 + resolution_us / statistics.median(before)
     hidden *= 1 + resolution_us / statistics.median(after)
     return Speedup(
@@ -137,6 +142,14 @@ def _side_effect(before: Sequence[float], after: Sequence[float]) -> tuple[float
     left = [v - mean - effect * s - drift * p for v, s, p in zip(y, side, position, strict=True)]
     variance = _dot(left, left) / (n - 3)
     return effect, math.sqrt(variance * pp / determinant)
+
+
+def _mean_difference(before: Sequence[float], after: Sequence[float]) -> tuple[float, float]:
+    """Mean difference of the logarithms within pairs, and its standard error."""
+    differences = [math.log(b / a) for b, a in zip(before, after, strict=True)]
+    return statistics.fmean(differences), statistics.stdev(differences) / math.sqrt(
+        len(differences)
+    )
 
 
 def _dot(a: Sequence[float], b: Sequence[float]) -> float:
