@@ -136,7 +136,7 @@ def test_a_person_sees_every_rung_once_then_the_figures(ask, capsys):
 
 def test_an_unconfirmed_speed_up_is_said_to_be_none(ask, capsys):
     ask(samples.passed(confirmed=False))
-    assert "Not confirmed" in capsys.readouterr().out
+    assert "faster, not confirmed" in capsys.readouterr().out
 
 
 def test_a_refuted_candidate_gets_the_feedback_and_a_command(ask, capsys):

@@ -13,11 +13,12 @@ from toprung.model.event import AttemptStarted, Created, Done, Event, Hinted, Ju
 from toprung.model.run import Run
 from toprung.model.verdict import Verdict
 from toprung.outputs import figures
+from toprung.outputs.claims import claim
 from toprung.outputs.text import clean, one_line
 from toprung.search.policy import BASELINE
 
 from .screen import Screen
-from .verdict_view import STYLES, roofline_line, timing_table, with_interval
+from .verdict_view import STYLES, in_words, roofline_line, timing_table, with_interval
 
 MEASURED_AGAIN = "once more, beside its baselines in paired rounds"
 NOTE_LENGTH = 70
@@ -136,7 +137,8 @@ def _figures(verdict: Verdict | None) -> str:
         return "passed, not timed"
     measured = verdict.measurement
     parts = [figures.time_us(measured.median_us)]
-    parts += [f"{with_interval(s)} over {one_line(n, 20)}" for n, s in measured.speedup.items()]
+    claims = [claimed for name in measured.speedup if (claimed := claim(measured, name))]
+    parts += [f"{with_interval(c)} over {one_line(c.baseline, 20)}: {in_words(c)}" for c in claims]
     if verdict.roofline:
         parts.append(f"{figures.percent(verdict.roofline.attained)} of the roofline")
-    return ", ".join(parts) + ("" if measured.confirmed else "; not confirmed yet")
+    return "; ".join(parts)

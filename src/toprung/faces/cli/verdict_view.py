@@ -7,10 +7,11 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from toprung.model.measurement import Measurement, Speedup, Timing
+from toprung.model.measurement import Measurement, Timing
 from toprung.model.roofline import Roofline
 from toprung.model.verdict import Verdict
 from toprung.outputs import figures
+from toprung.outputs.claims import Claim, claim, name_of
 from toprung.outputs.text import clean, one_line
 
 STYLES = {"passed": "green", "refuted": "red", "errored": "magenta"}
@@ -50,18 +51,16 @@ def _left_open(verdict: Verdict) -> str:
     return f"; not asked: {', '.join(skipped)}" if skipped else ""
 
 
-def timing_table(measurement: Measurement) -> Table:
-    """The candidate beside what it was timed against."""
+def timing_table(measured: Measurement) -> Table:
+    """The candidate beside what it was timed against, and what may be said of that."""
     table = Table(box=None, padding=(0, 3, 0, 0), header_style="dim")
-    for column in ("", "median", "interval", "speed-up of the candidate"):
+    for column in ("", "median", "interval", "speed-up of the candidate", ""):
         table.add_column(column)
-    table.add_row("candidate", *_row(measurement))
-    for name, timing in measurement.baselines.items():
-        speedup = measurement.speedup.get(name)
-        table.add_row(one_line(name, 20), *_row(timing), with_interval(speedup) if speedup else "")
-    if not measurement.confirmed:
-        table.caption = "Not confirmed in fresh paired rounds: take no speed-up from this."
-        table.caption_justify = "left"
+    table.add_row("candidate", *_row(measured))
+    for name, timing in measured.baselines.items():
+        claimed = claim(measured, name)
+        said = (with_interval(claimed), in_words(claimed)) if claimed else ()
+        table.add_row(one_line(name_of(name), 20), *_row(timing), *said)
     return table
 
 
@@ -69,10 +68,15 @@ def _row(timing: Timing) -> tuple[str, str]:
     return figures.time_us(timing.median_us), figures.interval_us(timing)
 
 
-def with_interval(speedup: Speedup) -> str:
-    """`2.33× (2.24–2.45×)`, and a word when that is no gain."""
-    said = f"{figures.times(speedup.ratio)} ({figures.times_interval(speedup)})"
-    return said if speedup.faster else f"{said}, not faster"
+def with_interval(claimed: Claim) -> str:
+    """`2.33× (2.24–2.45×)`."""
+    speedup = claimed.speedup
+    return f"{figures.times(speedup.ratio)} ({figures.times_interval(speedup)})"
+
+
+def in_words(claimed: Claim) -> str:
+    """`faster`, and whether that is confirmed."""
+    return claimed.word if claimed.confirmed else f"{claimed.word}, not confirmed"
 
 
 def roofline_line(roof: Roofline) -> str:
