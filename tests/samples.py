@@ -134,7 +134,11 @@ def a_measurement(
         peak_bytes=8 << 20,
         baselines=baselines,
         speedup={
-            name: Speedup(ratio=r, ci=(r * 0.96, r * 1.05))
+            name: Speedup(
+                ratio=r,
+                ci=(r * 0.96, r * 1.05),
+                confirmed=confirmed and name == "eager",
+            )
             for name, r in ((n, b.median_us / median_us) for n, b in baselines.items())
         },
     )

@@ -66,7 +66,7 @@ def measurements(draw: st.DrawFn) -> Measurement:
         samples_us=tuple(draw(st.lists(REAL, max_size=4))),
         clock=draw(st.sampled_from(["cupti", "event", "monotonic"])),
         cache=draw(st.sampled_from(["cold", "warm"])),
-        confirmed=bool(speedup) and draw(st.booleans()),
+        confirmed=any(s.confirmed for s in speedup.values()),
         peak_bytes=draw(COUNT),
         baselines=baselines,
         speedup=speedup,

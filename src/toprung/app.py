@@ -23,8 +23,8 @@ from toprung.model.budget import Budget
 from toprung.model.climb import ClimbOptions
 from toprung.model.device import Ceilings
 from toprung.model.environment import Walls
-from toprung.model.event import AttemptStarted, Created, Done, Event, Judged
-from toprung.model.run import Goal, Proposal, Run
+from toprung.model.event import AttemptStarted, Created, Done, Event, Judged, Kept
+from toprung.model.run import VERIFY, Goal, Proposal, Run
 from toprung.model.value import Value
 from toprung.model.verdict import RungResult, Verdict
 from toprung.store import RunSummary, Store
@@ -93,13 +93,15 @@ def verify(
     )
     own = _rungs(settings.rungs)
     with _store(settings.store) as store, _judge(store) as judge:
-        created = _created(read, options.target, "verify", "once", settings.seed)
+        created = _created(read, options.target, VERIFY, "once", settings.seed)
         run = store.create_run(created)
         store.append(run, AttemptStarted(index=0, proposal=proposal))
         start = datetime.now(UTC)
         verdict = judge.climb(read, proposal.candidate, options, own, progress)
         seconds = (datetime.now(UTC) - start).total_seconds()
         store.append(run, Judged(index=0, verdict=verdict, seconds=seconds))
+        if verdict.outcome == "passed":
+            store.append(run, Kept(index=0))
         store.append(run, Done(reason="stopped", message="one candidate was verified"))
         return verdict
 
@@ -221,7 +223,7 @@ def _begun(store: Store, path: Path | None, settings: OptimizeSettings) -> Run:
 
 def _resumed(store: Store, settings: OptimizeSettings) -> Run:
     run = store.run(settings.resume or "")
-    if run.proposer == "verify":
+    if run.proposer == VERIFY:
         raise UsageError(f"run {run.id} verified one candidate; there is nothing to go on with")
     return run
 

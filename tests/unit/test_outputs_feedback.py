@@ -79,7 +79,8 @@ def test_faster_is_said_no_louder_than_it_is_known(
     ci: tuple[float, float], confirmed: bool, says: str
 ) -> None:
     verdict = samples.passed().to_dict()
-    verdict["measurement"]["speedup"] = {"eager": {"ratio": min(2.0, ci[1]), "ci": ci}}
+    eager = {"ratio": min(2.0, ci[1]), "ci": ci, "confirmed": confirmed}
+    verdict["measurement"]["speedup"] = {"eager": eager}
     verdict["measurement"]["confirmed"] = confirmed
     assert says in feedback(Verdict.model_validate(verdict))
 

@@ -155,7 +155,7 @@ def test_what_was_verified_is_said_in_one_sentence_and_how_sure_it_is() -> None:
 
 def with_speedup(ratio: float, ci: tuple[float, float], confirmed: bool) -> Run:
     told = samples.passed(candidate=samples.a_candidate("0")).to_dict()
-    told["measurement"]["speedup"] = {"eager": {"ratio": ratio, "ci": ci}}
+    told["measurement"]["speedup"] = {"eager": {"ratio": ratio, "ci": ci, "confirmed": confirmed}}
     told["measurement"]["confirmed"] = confirmed
     return samples.a_run(samples.an_attempt(0, Verdict.model_validate(told), kept=True))
 

@@ -32,6 +32,8 @@ class Speedup(Value):
 
     ratio: Ratio
     ci: tuple[Ratio, Ratio]
+    confirmed: bool = False
+    """Whether fresh paired rounds over several processes gave it; else one process a side did."""
 
     @model_validator(mode="after")
     def _ordered(self) -> Speedup:
@@ -60,7 +62,7 @@ class Measurement(Timing):
     clock: Literal["cupti", "event", "monotonic"]
     cache: Literal["cold", "warm"]
     confirmed: bool = False
-    """True when fresh paired rounds over several processes gave `speedup`."""
+    """True when fresh paired rounds over several processes gave at least one `speedup`."""
     peak_bytes: Bytes
     baselines: dict[str, Timing] = {}
     speedup: dict[str, Speedup] = {}
@@ -70,6 +72,6 @@ class Measurement(Timing):
         lone = sorted(set(self.speedup) - set(self.baselines))
         if lone:
             raise ValueError(f"speedup without a baseline: {', '.join(lone)}")
-        if self.confirmed and not self.speedup:
-            raise ValueError("confirmed, but there is no speedup that could be")
+        if self.confirmed != any(speedup.confirmed for speedup in self.speedup.values()):
+            raise ValueError("confirmed must say whether a speedup is")
         return self

@@ -7,9 +7,6 @@ from typing import Literal
 
 from toprung.model.measurement import Measurement, Speedup
 
-PAIRED = "eager"
-"""The baseline that paired rounds over several processes are run against; others are screened."""
-
 NAMES = {"eager": "PyTorch eager", "compile": "torch.compile", "vendor": "the vendor call"}
 
 
@@ -35,14 +32,13 @@ def claim(measured: Measurement, baseline: str) -> Claim | None:
         return None
     low, high = speedup.ci
     word = "faster" if low > 1 else "slower" if high < 1 else "no difference can be told"
-    return Claim(baseline, speedup, word, measured.confirmed and baseline == PAIRED)
+    return Claim(baseline, speedup, word, speedup.confirmed)
 
 
 def main_claim(measured: Measurement) -> Claim | None:
-    """The claim over the paired baseline, or over the fastest one when that was not compared."""
-    if PAIRED in measured.speedup:
-        return claim(measured, PAIRED)
-    fastest = min(measured.speedup, key=lambda n: measured.speedup[n].ratio, default=None)
+    """The claim over the fastest baseline, among the confirmed ones where there are any."""
+    found = {name: s for name, s in measured.speedup.items() if s.confirmed} or measured.speedup
+    fastest = min(found, key=lambda name: found[name].ratio, default=None)
     return claim(measured, fastest) if fastest else None
 
 

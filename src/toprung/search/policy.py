@@ -67,7 +67,7 @@ def faster(verdict: Verdict | None, baseline: str = BASELINE) -> bool:
     if verdict is None or verdict.outcome != "passed" or verdict.measurement is None:
         return False
     speedup = verdict.measurement.speedup.get(baseline)
-    return verdict.measurement.confirmed and speedup is not None and speedup.faster
+    return speedup is not None and speedup.confirmed and speedup.faster
 
 
 def attains(verdict: Verdict | None, goal: Goal) -> bool:

@@ -58,7 +58,7 @@ def check(subject: Subject) -> Facts:
         baselines = {other: timings[name] for other, timings in others.items()}
         measurement = _measurement(own[name], baselines, paired.get(plan.index), peaks[name])
         subject.figures[name] = CaseFigures(plan.calibration, own[name], measurement)
-        prefix = "" if len(plans) == 1 else f"{name}."
+        prefix = "" if len(plans) == 1 else f"{name}/"
         said = _said(plan, own[name], paired.get(plan.index))
         facts |= {f"{prefix}{key}": value for key, value in said.items()}
     return facts

@@ -17,6 +17,7 @@ def mean_measurement(each: Sequence[Measurement]) -> Measurement | None:
     first = each[0]
     shared = set(first.baselines).intersection(*(m.baselines for m in each))
     compared = shared.intersection(*(m.speedup for m in each))
+    speedup = {name: _speedup([m.speedup[name] for m in each]) for name in sorted(compared)}
     return Measurement(
         **_timing(each).model_dump(),
         busy_us=_mean([m.busy_us for m in each]),
@@ -24,10 +25,10 @@ def mean_measurement(each: Sequence[Measurement]) -> Measurement | None:
         resolution_us=max(m.resolution_us for m in each),
         clock=first.clock,
         cache=first.cache,
-        confirmed=all(m.confirmed for m in each),
+        confirmed=any(s.confirmed for s in speedup.values()),
         peak_bytes=max(m.peak_bytes for m in each),
         baselines={name: _timing([m.baselines[name] for m in each]) for name in sorted(shared)},
-        speedup={name: _speedup([m.speedup[name] for m in each]) for name in sorted(compared)},
+        speedup=speedup,
     )
 
 
@@ -61,4 +62,5 @@ def _speedup(each: Sequence[Speedup]) -> Speedup:
     return Speedup(
         ratio=_mean([s.ratio for s in each]),
         ci=(_mean([s.ci[0] for s in each]), _mean([s.ci[1] for s in each])),
+        confirmed=all(s.confirmed for s in each),
     )

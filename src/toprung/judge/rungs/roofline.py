@@ -16,12 +16,18 @@ def check(subject: Subject) -> Facts:
     """Bound and attained fraction of every open case, against this device's measured ceilings."""
     ceilings = subject.services.ceilings()
     precision = subject.exchange.opened.precision
-    facts: Facts = {"precision": precision}
+    facts: Facts = {
+        "precision": precision,
+        "memory_bytes_per_s": ceilings.memory.best_bytes_per_s,
+        "matrix_flops_per_s": ceilings.matrix_rate(precision),
+        "vector_flops_per_s": ceilings.vector_rate(precision),
+    }
     for _, case in subject.open_cases:
         figures = subject.figures[case.name]
-        roof = roofline(case.work, ceilings, precision, figures.measurement.median_us)
+        measured = figures.measurement
+        roof = roofline(case.work, ceilings, precision, measured.median_us, cache=measured.cache)
         figures.roofline = roof
-        prefix = "" if len(subject.open_cases) == 1 else f"{case.name}."
+        prefix = "" if len(subject.open_cases) == 1 else f"{case.name}/"
         facts |= {f"{prefix}{name}": value for name, value in roof.to_dict().items()}
         if case.work.uncounted:
             facts[f"{prefix}uncounted"] = list(case.work.uncounted)

@@ -27,8 +27,8 @@ def check(subject: Subject) -> Facts:
         with subject.on(case):
             specs = _once(subject, index).returned.specs
         if not case.held_out:
-            facts[f"{case.name}.shapes"] = [list(spec.shape) for spec in specs]
-            facts[f"{case.name}.strides"] = [list(spec.strides) for spec in specs]
+            facts[f"{case.name}/shapes"] = [list(spec.shape) for spec in specs]
+            facts[f"{case.name}/strides"] = [list(spec.strides) for spec in specs]
     return facts
 
 

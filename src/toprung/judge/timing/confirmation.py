@@ -34,7 +34,9 @@ class Paired:
     @property
     def speedup(self) -> Speedup:
         """Of the candidate over the baseline, decided over processes."""
-        return paired_speedup(self.baseline_us, self.candidate_us, self.calibration.resolution_us)
+        resolution = self.calibration.resolution_us
+        found = paired_speedup(self.baseline_us, self.candidate_us, resolution, together=True)
+        return found.model_copy(update={"confirmed": True})
 
 
 def confirm(
