@@ -104,9 +104,11 @@ def test_a_run_that_was_stopped_says_how_to_go_on(play, capsys):
 
 
 def test_a_person_sees_one_line_an_attempt_and_what_was_kept(play, capsys):
-    play(a_finished_climb(), "task.py")
+    play(a_finished_climb(), "task.py", "--attempts", "20", "--minutes", "2.5")
     out = capsys.readouterr().out
     lines = out.splitlines()
+    assert lines[0] == "task.py: goal 90% of the roofline, at most 20 attempts, 2.5 minutes"
+    assert lines[1].split() == ["#", "outcome", "median", "vs", "eager", "roofline", "note"]
     for index in range(8):
         assert sum(line.startswith(f"{index:>4}  ") for line in lines) == 1, index
     assert "refuted at compile" in out

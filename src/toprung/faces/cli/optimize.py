@@ -121,7 +121,7 @@ def _search(task: Path | None, settings: OptimizeSettings, as_json: bool) -> Non
     from .screen import Screen
 
     screen = Screen(as_json=as_json)
-    with RunView(screen) as view:
+    with RunView(screen, _title(task, settings)) as view:
 
         def told(event: Event) -> None:
             view.shown(event)
@@ -135,6 +135,15 @@ def _search(task: Path | None, settings: OptimizeSettings, as_json: bool) -> Non
     if run.reason == "stopped":
         raise typer.Exit(INTERRUPTED)
     raise typer.Exit(Exit.PASSED if run.best else Exit.REFUTED)
+
+
+def _title(task: Path | None, settings: OptimizeSettings) -> str:
+    if task is None:
+        return f"run {settings.resume} goes on"
+    spend = {"attempts": settings.attempts, "minutes": settings.minutes, "usd": settings.usd}
+    ceilings = [f"{value:g} {name}" for name, value in spend.items() if value is not None]
+    budget = f", at most {', '.join(ceilings)}" if ceilings else ""
+    return f"{task}: goal {settings.goal:.0%} of the roofline{budget}"
 
 
 def _next_step(run: Run) -> str:

@@ -28,13 +28,17 @@ COLUMNS = "{:>4}  {:<19} {:>8}  {:>8}  {:>8}  {}"
 class RunView:
     """Shows the events of one run. Use it as a context; `shown` takes the events in order."""
 
-    def __init__(self, screen: Screen):
+    def __init__(self, screen: Screen, title: str):
         self._screen = screen
+        self._title = title
         self._notes: dict[int, str] = {}
         self._verdicts: dict[int, Verdict] = {}
         self._waiting: Status | None = None
 
     def __enter__(self) -> RunView:
+        self._screen.line(Text(one_line(self._title), style="bold"))
+        head = COLUMNS.format("#", "outcome", "median", f"vs {BASELINE}", "roofline", "note")
+        self._screen.line(Text(head, style="dim"))
         if self._screen.people.is_terminal:
             self._waiting = self._screen.people.status("", spinner_style="dim")
         return self
@@ -46,8 +50,6 @@ class RunView:
     def shown(self, event: Event) -> None:
         """An event has happened."""
         match event:
-            case Created():
-                self._begin(event)
             case AttemptStarted():
                 self._notes[event.index] = one_line(event.proposal.note, NOTE_LENGTH)
                 self._wait(f"attempt {event.index} climbs: {self._notes[event.index]}")
@@ -61,20 +63,8 @@ class RunView:
                 self._screen.line(Text(f"      ▲ best so far: {_figures(verdict)}", style="green"))
             case Hinted():
                 self._screen.line(Text(f"      hint: {one_line(event.text, 200)}", style="cyan"))
-            case Done():  # told by the summary
+            case Created() | Done():  # told by the title and the summary
                 pass
-
-    def _begin(self, event: Created) -> None:
-        ceilings = [f"{v:g} {k}" for k, v in event.budget.to_dict().items() if v is not None]
-        self._screen.line(
-            Text(
-                f"{one_line(event.task.name, 60)} on {event.target}: goal {event.goal.attained:.0%} of the "
-                f"roofline, at most {', '.join(ceilings) or 'no ceiling'}",
-                style="bold",
-            )
-        )
-        head = COLUMNS.format("#", "outcome", "median", f"vs {BASELINE}", "roofline", "note")
-        self._screen.line(Text(head, style="dim"))
 
     def _wait(self, for_what: str) -> None:
         if self._waiting:
