@@ -240,6 +240,17 @@ def test_a_whole_climb_measures_and_places_under_the_roof(judge: Judge, tmp_path
     assert Verdict.from_json(verdict.to_json()) == verdict
 
 
+def test_without_a_timed_case_what_needs_a_time_is_skipped(judge: Judge) -> None:
+    cases = (Case(name="odd", args={"rows": 3}, timed=False), Case(targets=("cuda",)))
+    task = TASK.model_copy(update={"cases": cases})
+    verdict = judge.climb(task, Candidate.of_source(module(RIGHT)), ClimbOptions())
+    assert (verdict.outcome, verdict.height) == ("passed", "honest")
+    for name in ("bench", "plausible", "roofline"):
+        assert verdict.rung(name).status == "skipped"
+    required = judge.climb(task, Candidate.of_source(module(RIGHT)), ClimbOptions(upto="bench"))
+    assert (required.outcome, required.blame, required.exit_code) == ("errored", "device", 3)
+
+
 def test_a_seed_is_said(judge: Judge) -> None:
     options = ClimbOptions(upto="correct", seed=5)
     assert judge.climb(TASK, Candidate.of_source(module(RIGHT)), options).seed == 5

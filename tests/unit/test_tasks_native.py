@@ -188,6 +188,7 @@ def test_a_folder_without_task_toml_is_no_task(tmp_path: Path) -> None:
             "did you mean 'vendor'",
         ),
         ("[[cases]]\nheld_out = true", "every case is held out", ""),
+        ("[[cases]]\ntimed = false", "no open case is timed", ""),
         ("[[cases]]\n[[cases]]", "case names must differ: default", ""),
         ("a" + ".a" * 5000 + " = 1", "nested too deeply", ""),
         ("x = " + "[" * 5000, "not readable as TOML", ""),

@@ -17,6 +17,7 @@ from toprung.errors import (
 )
 from toprung.model.environment import Environment
 from toprung.model.verdict import (
+    NEEDS,
     RUNGS,
     CandidateRef,
     CaseResult,
@@ -97,7 +98,9 @@ def climb(
     blame: Blame | None = None
     try:
         for rung in asked:
-            result, blame = _ask(rung, subject)
+            result, blame = _without_its_need(rung, results), None
+            if result is None:
+                result, blame = _ask(rung, subject)
             results[rung.name] = result
             if progress:
                 progress(result)
@@ -117,6 +120,14 @@ def _all_names(asked: list[Rung]) -> list[RungName]:
         if rung.after:
             names.insert(names.index(rung.after) + 1, rung.name)
     return names
+
+
+def _without_its_need(rung: Rung, results: dict[RungName, RungResult]) -> RungResult | None:
+    """Skipped, when the rung that it stands on was skipped."""
+    need = NEEDS.get(rung.name, "")
+    if need not in results or results[need].status != "skipped":
+        return None
+    return RungResult(name=rung.name, status="skipped", reason=f"{need} was skipped")
 
 
 def _ask(rung: Rung, subject: Subject) -> tuple[RungResult, Blame | None]:

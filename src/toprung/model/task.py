@@ -40,6 +40,8 @@ class Case(Value):
     name: str = "default"
     args: dict[str, Json] = {}
     held_out: bool = False
+    timed: bool = True
+    """False: checked like any other, not timed; for odd and tiny shapes."""
     targets: tuple[str, ...] = ()
     """Target prefixes (`cuda`, `cpu`) where this case makes sense; empty is everywhere."""
 
@@ -130,6 +132,8 @@ class Task(Value):
     def _something_to_show(self) -> Task:
         if all(case.held_out for case in self.cases):
             raise ValueError("every case is held out: at least one must be open to the proposer")
+        if not any(case.timed and not case.held_out for case in self.cases):
+            raise ValueError("no open case is timed: at least one must be")
         return self
 
     @cached_property

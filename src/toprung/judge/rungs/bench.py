@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import median
 
-from toprung.errors import Refuted
+from toprung.errors import Refuted, Unavailable
 from toprung.judge.clock.statistics import drift, sample_count
 from toprung.judge.oracle.values import CaseSpec
 from toprung.judge.sandbox.session import Session
@@ -44,7 +44,9 @@ class Plan:
 def check(subject: Subject) -> Facts:
     """Time the candidate and its baselines on every open case, then confirm."""
     facts: Facts = {"cache": "cold", "clock": "monotonic"}
-    plans = [_plan(subject, index, case) for index, case in subject.open_cases]
+    plans = [_plan(subject, index, case) for index, case in subject.timed_cases]
+    if not plans:
+        raise Unavailable(f"no open case of this task is timed on {subject.options.target}")
     peaks: dict[str, int] = {}
     own = _own_samples(subject, plans, peaks)
     others = {
@@ -123,8 +125,15 @@ def _baseline(
         facts[f"{name}_missing"] = broken.message
         return None
     for case, timing in found.items():
-        services.remember(keys[case], timing.to_dict())
+        if _steady(timing):
+            services.remember(keys[case], timing.to_dict())
     return found
+
+
+def _steady(timing: Timing) -> bool:
+    """Whether a time is known well enough to stand beside candidates of another day."""
+    low, high = timing.ci_us
+    return high - low < timing.median_us / 4
 
 
 def _bring_up(subject: Subject, candidate: Candidate) -> Session:

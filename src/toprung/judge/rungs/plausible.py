@@ -21,8 +21,8 @@ TOLD = 0.5
 def check(subject: Subject) -> Facts:
     """Compare the clocks with each other and with the floor, on every open case."""
     facts: Facts = {}
-    for _, case in subject.open_cases:
-        prefix = "" if len(subject.open_cases) == 1 else f"{case.name}/"
+    for _, case in subject.timed_cases:
+        prefix = "" if len(subject.timed_cases) == 1 else f"{case.name}/"
         figures = subject.figures[case.name]
         clocks = _clocks(figures, floor_us(case.work, subject.services.ceilings()))
         facts |= {f"{prefix}{name}": round(value, 3) for name, value in clocks.items()}

@@ -22,12 +22,12 @@ def check(subject: Subject) -> Facts:
         "matrix_flops_per_s": ceilings.matrix_rate(precision),
         "vector_flops_per_s": ceilings.vector_rate(precision),
     }
-    for _, case in subject.open_cases:
+    for _, case in subject.timed_cases:
         figures = subject.figures[case.name]
         measured = figures.measurement
         roof = roofline(case.work, ceilings, precision, measured.median_us, cache=measured.cache)
         figures.roofline = roof
-        prefix = "" if len(subject.open_cases) == 1 else f"{case.name}/"
+        prefix = "" if len(subject.timed_cases) == 1 else f"{case.name}/"
         facts |= {f"{prefix}{name}": value for name, value in roof.to_dict().items()}
         if case.work.uncounted:
             facts[f"{prefix}uncounted"] = list(case.work.uncounted)

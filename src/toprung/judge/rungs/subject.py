@@ -85,6 +85,12 @@ class Subject:
         """Cases whose figures may be shown."""
         return [(index, case) for index, case in self.cases if not case.held_out]
 
+    @property
+    def timed_cases(self) -> list[tuple[int, CaseSpec]]:
+        """Open cases that are timed; those that are only checked left out."""
+        timed = {case.name for case in self.task.cases if case.timed}
+        return [(index, case) for index, case in self.open_cases if case.name in timed]
+
     def remaining(self) -> float:
         """Seconds left of the whole climb; raises when none are, and blames who used them up."""
         left = self.options.timeout_s - (time.monotonic() - self.started)
