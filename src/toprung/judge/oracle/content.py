@@ -1,0 +1,92 @@
+"""What a case is fed: the task's own fresh values, as a family has them, with a few planted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from toprung.errors import TaskError
+from toprung.model.task import Case, Family
+from toprung.model.tensor import Tree
+
+from .families import bend
+from .plants import Level, plant
+from .randomness import derive, generator
+from .reference import Reference
+from .structure import Structure, observe
+
+
+@dataclass(frozen=True)
+class Content:
+    """Inputs of one case. The same seed, family and draw give the same content, to the bit."""
+
+    reference: Reference
+    case: Case
+    tree: Tree
+    structures: tuple[Structure, ...]
+    seed: int
+
+    @classmethod
+    def of(cls, reference: Reference, case: Case, seed: int) -> Content:
+        """Draw twice and note what both draws have in common."""
+        draws = [reference.draw(case, derive(seed, "observe", n)) for n in range(2)]
+        (tree, first), (_, second) = draws
+        content = cls(reference, case, tree, (), seed)
+        for other, _ in draws:
+            content.require_same_shapes(other)
+        structures = tuple(observe(a, b) for a, b in zip(first, second, strict=True))
+        return cls(reference, case, tree, structures, seed)
+
+    def require_same_shapes(self, other: Tree) -> None:
+        """Raise `TaskError` when a draw differs in types or shapes from the first."""
+        if other.specs != self.tree.specs:
+            raise TaskError(
+                f"get_inputs() returns other shapes or types on another draw (case "
+                f"{self.case.name!r}): {_listed(self.tree)}, then {_listed(other)}",
+                hint="draw values at random, not shapes; give each shape a case of its own",
+            )
+
+    def plain(self) -> list[torch.Tensor]:
+        """The task's own values, nothing planted: what the task itself must be able to bear."""
+        return self._drawn("plain")
+
+    def draw(
+        self, family: Family, strength: float, level: Level, *labels: object
+    ) -> list[torch.Tensor] | str:
+        """Inputs of `family`; or why no input has room for it."""
+        leaves = self._drawn(family, *labels)
+        secret = [generator(self.seed, family, *labels, "map", i) for i in range(len(leaves))]
+        if family == "as_given":
+            return self._planted(leaves, level, secret)
+        bent = [
+            bend(family, leaf, structure, strength, rng)
+            for leaf, structure, rng in zip(leaves, self.structures, secret, strict=True)
+        ]
+        if all(isinstance(one, str) for one in bent):
+            if not bent:
+                return "there are no tensors among the inputs"
+            kinds = [f"input {i} is {why}" for i, why in enumerate(bent)]
+            return f"no input can take other values: {', '.join(kinds)}"
+        return [
+            leaf if isinstance(one, str) else one for leaf, one in zip(leaves, bent, strict=True)
+        ]
+
+    def _drawn(self, *labels: object) -> list[torch.Tensor]:
+        tree, leaves = self.reference.draw(self.case, derive(self.seed, *labels, "inputs"))
+        self.require_same_shapes(tree)
+        return leaves
+
+    def _planted(
+        self, leaves: list[torch.Tensor], level: Level, secret: list[torch.Generator]
+    ) -> list[torch.Tensor]:
+        planted = []
+        for leaf, structure, rng in zip(leaves, self.structures, secret, strict=True):
+            own = leaf if leaf.is_contiguous() else leaf.clone()
+            plant(own, structure, level, rng)
+            planted.append(own)
+        return planted
+
+
+def _listed(tree: Tree) -> str:
+    return ", ".join(f"{spec.dtype}{list(spec.shape)}" for spec in tree.specs)

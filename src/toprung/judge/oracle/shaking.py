@@ -1,0 +1,128 @@
+"""The reference on inputs and parameters that were changed a little: how much rounding can matter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import torch
+
+from toprung.model.tensor import Precision
+
+from .execution import Plan, Runner, Tensors
+from .randomness import Recording, generator
+from .tolerance import EPS
+
+TIMES = 16.0
+"""How much stronger than a unit of a fine type is shaken: jumps (thresholds, rounding) are then
+found wherever an honest kernel may jump, and what changes smoothly is divided by it. Coarse types
+are shaken by a unit as it is, lest smooth changes bend."""
+
+FINE = 2.0**-20
+FEW = 256
+"""Outputs of fewer elements are shaken more often: one sample of an error may be small by luck."""
+
+AGAIN = 3
+
+
+@dataclass
+class Shake:
+    """Multiplies by 1 + amplitude * u, and adds jolt * rms * u, with u uniform in ±1/2."""
+
+    generator: torch.Generator
+    amplitude: float
+    jolt: float = 0.0
+    _noise: torch.Tensor | None = field(default=None, repr=False)
+
+    def __call__(self, value: torch.Tensor) -> torch.Tensor:
+        """A shaken copy of a float64 tensor."""
+        u = self._take(value.numel()).reshape(value.shape)
+        shaken = value * (1 + self.amplitude * u)
+        if self.jolt:
+            shaken += self.jolt * value.square().mean().sqrt().nan_to_num() * u
+        return shaken
+
+    def _take(self, count: int) -> torch.Tensor:
+        """`count` numbers of a block that is drawn once; a random start keeps tensors apart."""
+        if self._noise is None:
+            self._noise = torch.rand(2**20 - 3, generator=self.generator, dtype=torch.float64) - 0.5
+        start = int(torch.randint(self._noise.numel(), (), generator=self.generator))
+        repeats = (start + count) // self._noise.numel() + 1
+        return self._noise.repeat(repeats)[start : start + count]
+
+
+@dataclass(frozen=True)
+class Shaken:
+    """Outputs of shaken runs: `smooth` for floating outputs, `exact` for the others."""
+
+    smooth: list[Tensors]
+    times: float
+    exact: list[Tensors]
+
+
+def shake(
+    runner: Runner,
+    plan: Plan,
+    leaves: Tensors,
+    seed: int,
+    recording: Recording,
+    truth: Tensors,
+    precision: Precision,
+    secret: int,
+) -> Shaken:
+    """float64 runs on shaken inputs; more of them where one sample says too little."""
+    unit, rng = EPS[precision], generator(secret, "shake")
+    times = TIMES if unit <= FINE else 1.0
+    smooth: list[Tensors] = []
+    exact: list[Tensors] = []
+
+    def run(shaking: Shake) -> Tensors:
+        return runner.exact(plan, leaves, seed, recording, shaking)
+
+    floating = [t for t in truth if t.is_floating_point() or t.is_complex()]
+    if floating:
+        shaking = Shake(rng, times * unit)
+        smooth.append(run(shaking))
+        few = min(t.numel() for t in floating) < FEW
+        if few or _leaps(truth, smooth[0], shaking.amplitude):
+            smooth += [run(shaking) for _ in range(AGAIN)]
+    if len(floating) < len(truth):
+        amplitude = TIMES * min(unit, EPS["fp32"])
+        # zeros must move too, or ties between them would look decided
+        shaking = Shake(rng, amplitude, jolt=amplitude)
+        exact += [run(shaking) for _ in range(1 + AGAIN)]
+    return Shaken(smooth, times, exact)
+
+
+def shake_declared(
+    runner: Runner, plan: Plan, leaves: Tensors, seed: int, precision: Precision, secret: int
+) -> Shaken:
+    """The same where no float64 run is possible: inputs moved by a unit, at their own precision."""
+    shaking = Shake(generator(secret, "shake"), EPS[precision])
+    runs = []
+    for _ in range(1 + AGAIN):
+        moved = [
+            shaking(leaf.double()).to(leaf.dtype) if leaf.is_floating_point() else leaf
+            for leaf in leaves
+        ]
+        outputs = runner.declared(plan, moved, seed)
+        runs.append([raised(output) for output in outputs])
+    return Shaken(runs, 1.0, runs)
+
+
+def raised(tensor: torch.Tensor) -> torch.Tensor:
+    """In float64 or complex128; integers as they are."""
+    if tensor.is_complex():
+        return tensor.to(torch.complex128)
+    return tensor.double() if tensor.is_floating_point() else tensor
+
+
+def _leaps(truth: Tensors, shaken: Tensors, amplitude: float) -> bool:
+    """Whether some element moves far more than shaking the inputs should move it."""
+    for one, other in zip(truth, shaken, strict=True):
+        if not (one.is_floating_point() or one.is_complex()):
+            continue
+        scale = one.abs().nan_to_num(0.0, 0.0, 0.0)
+        limit = 1e3 * amplitude * (scale + scale.square().mean().sqrt())
+        if bool(((one - other).abs() > limit).any()):
+            return True
+    return False
