@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
@@ -71,6 +72,14 @@ class Value(BaseModel):
     def to_dict(self) -> dict[str, Json]:
         """The same as plain JSON-able objects."""
         return self.model_dump(mode="json", by_alias=True)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy with other fields. Validated like any value, and with nothing memoised.
+
+        Pydantic's own would carry a cached digest over, and let a half-truth be built.
+        """
+        fields = {name: getattr(self, name) for name in type(self).model_fields}
+        return type(self)(**{**fields, **(update or {})})
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
