@@ -71,7 +71,8 @@ def test_faster_is_only_said_when_confirmed_and_above_one() -> None:
     assert not faster(None)
     measured = passed(median_us=600.0).measurement
     assert measured
-    lone = measured.model_copy(update={"speedup": {"compile": Speedup(ratio=2.0, ci=(1.9, 2.1))}})
+    other = {"compile": Speedup(ratio=2.0, ci=(1.9, 2.1), confirmed=True)}
+    lone = measured.model_copy(update={"speedup": other})
     assert not faster(passed().model_copy(update={"measurement": lone}))
     assert confirmed(passed())
     assert not confirmed(passed(measured=False))
