@@ -18,7 +18,7 @@ def check(subject: Subject) -> Facts:
     precision = subject.exchange.opened.precision
     facts: Facts = {
         "precision": precision,
-        "memory_bytes_per_s": ceilings.memory.best_bytes_per_s,
+        "copy_bytes_per_s": ceilings.memory.copy_bytes_per_s,
         "matrix_flops_per_s": ceilings.matrix_rate(precision),
         "vector_flops_per_s": ceilings.vector_rate(precision),
     }
