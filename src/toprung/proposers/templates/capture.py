@@ -80,6 +80,8 @@ def _symbolic_or_exact(build: Build, inputs: list[Any]) -> dict[str, Any]:
 
 
 def _gist(failure: BaseException) -> str:
+    if "DataDependent" in type(failure).__name__:
+        return "it takes decisions that depend on the values in its tensors"
     lines = [line.strip() for line in str(failure).splitlines() if line.strip()]
     return lines[0][:300] if lines else type(failure).__name__
 

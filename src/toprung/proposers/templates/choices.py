@@ -36,6 +36,12 @@ class Choices(Value):
     divide: Literal["reciprocal", "exact"] = "reciprocal"
     """How elements are divided by a value of their row, where that value cannot be tiny."""
 
+    def effective(self) -> Choices:
+        """The same kernel by its simplest name: what is streamed cannot also be read back."""
+        if self.stream and self.keep == "output":
+            return self.model_copy(update={"keep": "scratch"})
+        return self
+
     def flags(self) -> tuple[str, ...]:
         """Compiler flags; they keep IEEE arithmetic, and only say that nobody looks at traps."""
         return ("-fno-trapping-math", f"-mprefer-vector-width={self.vector}")

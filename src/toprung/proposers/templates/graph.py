@@ -12,6 +12,8 @@ from pydantic import Field, model_validator
 
 from toprung.model.value import Json, Value
 
+from .sizes import evaluate
+
 LARGEST = 4000
 """Nodes of a graph; what is larger is no operator family."""
 
@@ -80,6 +82,28 @@ class Graph(Value):
         """The tensor that argument `index` is, or `None` for a constant."""
         given = self.inputs[index]
         return None if "constant" in given else Meta.model_validate(given)
+
+    def accepts(self, other: Graph) -> bool:
+        """Whether this graph holds for the inputs with which `other` was captured."""
+        if len(self.inputs) != len(other.inputs):
+            return False
+        shapes = [other.input_meta(place) for place in range(len(other.inputs))]
+        sizes: dict[str, int] = {}
+        for symbol, (place, dim) in self.symbols.items():
+            meta = shapes[place]
+            if meta is None or dim >= len(meta.hint):
+                return False
+            sizes[symbol] = meta.hint[dim]
+        for place, theirs in enumerate(shapes):
+            own = self.input_meta(place)
+            if own is None or theirs is None:
+                if self.inputs[place] != other.inputs[place]:
+                    return False
+            elif own.dtype != theirs.dtype or theirs.hint != tuple(
+                evaluate(size, sizes) for size in own.shape
+            ):
+                return False
+        return all(evaluate(guard, sizes) for guard in self.guards)
 
 
 class Capture(Value):

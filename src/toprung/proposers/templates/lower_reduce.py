@@ -6,7 +6,7 @@ import math
 
 from .axes import Label
 from .graph import Node as Operator
-from .ir import Pick, Ref, Size
+from .ir import Apply, Pick, Ref, Size
 from .lower import Handler, Lowered, Lowering, NotCovered, argument, kind_of, number
 from .lower_pointwise import power
 
@@ -53,12 +53,19 @@ def variance(
 
 
 def _var(low: Lowering, op: Operator) -> Lowered:
+    """In double, as torch computes it on the CPU: squares of large floats would be infinite."""
     ref, dtype = low.tensor(op.args[0]), op.outs[0].dtype
     given = argument(op, 2, "correction", 1)
     correction = 1.0 if given is None else float(number(given))
     keepdim = bool(argument(op, 3, "keepdim", False))
-    found = variance(low, ref, dtype, _dims(argument(op, 1, "dim")), keepdim, correction)
-    return found if op.op == "aten.var_mean" else found[0]
+    wide = low.cast(ref, "f64")
+    dims = _dims(argument(op, 1, "dim"))
+    pair = variance(low, wide, "float64", dims, keepdim, correction)
+    # Not rounded to float here: a deviation is its root, which fits where the variance does not.
+    found = [
+        low.named(Apply("cast", (each.node,), kind_of(dtype)), each.dims, dtype) for each in pair
+    ]
+    return tuple(found) if op.op == "aten.var_mean" else found[0]
 
 
 def _extreme(low: Lowering, op: Operator) -> Ref:

@@ -12,7 +12,9 @@ MARK = "//: "
 @cache
 def pieces() -> dict[str, tuple[str, tuple[str, ...]]]:
     """Name -> text and the names of the pieces that it needs, in the order of the file."""
-    text = (files("toprung.proposers.templates") / "cpp" / "prelude.hpp").read_text(encoding="utf-8")
+    text = (files("toprung.proposers.templates") / "cpp" / "prelude.hpp").read_text(
+        encoding="utf-8"
+    )
     found: dict[str, tuple[str, tuple[str, ...]]] = {}
     for block in text.split(f"\n{MARK}")[1:]:
         head, _, body = block.partition("\n")

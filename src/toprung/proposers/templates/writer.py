@@ -31,7 +31,7 @@ STORAGE: dict[str, str] = {
 }
 """Element type of a tensor -> how C++ holds it."""
 
-KEEPS_EXACT = ("neg", "abs", "max", "min", "where", "as_bf16", "as_f32")
+KEEPS_EXACT = ("neg", "abs", "max", "min", "where")
 
 
 class Writer:
@@ -119,6 +119,8 @@ class Writer:
                 return math.isinf(value) or float(f"{value:.9g}") == value == _rounded(value)
             case Reduce(function="max" | "min", arg=arg):
                 return self.plan.level[arg] == Level.ELEMENT or self.exact(arg)
+            case Apply(function="as_bf16" | "as_f32"):
+                return True
             case Apply(function=function, args=args):
                 values = args[1:] if function == "where" else args
                 return function in KEEPS_EXACT and all(self.exact(arg) for arg in values)
