@@ -34,6 +34,8 @@ NURSERY_ENV = {
     "OMP_WAIT_POLICY": "passive",  # a busy neighbour must not make a barrier spin
     "OPENBLAS_NUM_THREADS": "1",  # numpy's pool would start on import
     "PYTHONDONTWRITEBYTECODE": "1",
+    # Before torch 2.12 tvm-ffi would compile an extension on import, and wake the GPU's driver.
+    "TVM_FFI_DISABLE_TORCH_C_DLPACK": "1",
 }
 
 
