@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from rich.status import Status
+from itertools import pairwise
+
 from rich.text import Text
 
+from toprung.judge.ladder import RUNG_TABLE
 from toprung.model.verdict import RungResult, Verdict
 from toprung.outputs import figures
 from toprung.outputs.text import one_line
 
-from .screen import Screen
+from .screen import Screen, Waiting
 
 MARKS = {
     "passed": ("✓", "green"),
@@ -18,6 +20,7 @@ MARKS = {
     "skipped": ("–", "yellow"),
     "not_reached": ("·", "dim"),
 }
+FOLLOWING = {below.name: above.name for below, above in pairwise(RUNG_TABLE)}
 FACTS_SHOWN = 3
 FACT_LENGTH = 60
 REASON_LENGTH = 400
@@ -57,23 +60,21 @@ class LadderView:
         self._screen = screen
         self._title = title
         self._names: set[str] = set()
-        self._waiting: Status | None = None
+        self._waiting = Waiting(screen.people)
 
     def __enter__(self) -> LadderView:
         self._screen.line(Text(one_line(self._title), style="bold"))
-        if self._screen.people.is_terminal:
-            self._waiting = self._screen.people.status("climbing", spinner_style="dim")
-            self._waiting.start()
+        self._waiting.say(RUNG_TABLE[0].name)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._waiting:
-            self._waiting.stop()
+        self._waiting.close()
 
     def shown(self, result: RungResult) -> None:
         """A rung has been decided. A failure waits for the verdict, which says what may be told."""
         if result.status in ("passed", "skipped"):
             self._tell(result)
+            self._waiting.say(FOLLOWING.get(result.name, "verdict"))
 
     def _tell(self, result: RungResult) -> None:
         if result.name not in self._names:
@@ -82,6 +83,7 @@ class LadderView:
 
     def finish(self, verdict: Verdict) -> None:
         """Whatever progress did not tell: the failure, and the rungs that were not reached."""
+        self._waiting.close()
         for result in verdict.rungs:
             if result.status != "not_reached":
                 self._tell(result)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from rich.console import Group, RenderableType
 from rich.panel import Panel
-from rich.status import Status
 from rich.text import Text
 
 from toprung.model.event import AttemptStarted, Created, Done, Event, Hinted, Judged, Kept
@@ -17,7 +16,7 @@ from toprung.outputs.claims import claim
 from toprung.outputs.text import clean, one_line
 from toprung.search.policy import BASELINE
 
-from .screen import Screen
+from .screen import Screen, Waiting
 from .verdict_view import STYLES, in_words, roofline_line, timing_table, with_interval
 
 MEASURED_AGAIN = "once more, beside its baselines in paired rounds"
@@ -33,26 +32,23 @@ class RunView:
         self._title = title
         self._notes: dict[int, str] = {}
         self._verdicts: dict[int, Verdict] = {}
-        self._waiting: Status | None = None
+        self._waiting = Waiting(screen.people)
 
     def __enter__(self) -> RunView:
         self._screen.line(Text(one_line(self._title), style="bold"))
         head = COLUMNS.format("#", "outcome", "median", f"vs {BASELINE}", "roofline", "note")
         self._screen.line(Text(head, style="dim"))
-        if self._screen.people.is_terminal:
-            self._waiting = self._screen.people.status("", spinner_style="dim")
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._waiting:
-            self._waiting.stop()
+        self._waiting.close()
 
     def shown(self, event: Event) -> None:
         """An event has happened."""
         match event:
             case AttemptStarted():
                 self._notes[event.index] = one_line(event.proposal.note, NOTE_LENGTH)
-                self._wait(f"attempt {event.index} climbs: {self._notes[event.index]}")
+                self._waiting.say(f"attempt {event.index} climbs: {self._notes[event.index]}")
             case Judged():
                 again = event.index in self._verdicts
                 note = MEASURED_AGAIN if again else self._notes.get(event.index, "")
@@ -66,15 +62,9 @@ class RunView:
             case Created() | Done():  # told by the title and the summary
                 pass
 
-    def _wait(self, for_what: str) -> None:
-        if self._waiting:
-            self._waiting.update(Text(for_what, style="dim"))
-            self._waiting.start()
-
     def finish(self, run: Run, best_file: Path | None, what_next: str) -> None:
         """The run has ended."""
-        if self._waiting:
-            self._waiting.stop()
+        self._waiting.close()
         self._screen.show(run_panel(run, best_file, what_next))
 
 

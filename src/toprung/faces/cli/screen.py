@@ -10,6 +10,7 @@ import sys
 from typing import IO, NoReturn
 
 from rich.console import Console, RenderableType
+from rich.live import Live
 from rich.text import Text
 
 from toprung.model.value import Json
@@ -34,6 +35,29 @@ class _Console(Console):
 
     def on_broken_pipe(self) -> NoReturn:
         raise ReaderGone
+
+
+class Waiting:
+    """A last line that says what is being waited for; only on a terminal, gone when closed.
+
+    It moves only when told to: an animation would take time from what is being measured.
+    """
+
+    def __init__(self, console: Console):
+        self._live: Live | None = None
+        if console.is_terminal:
+            self._live = Live(console=console, auto_refresh=False, transient=True)
+
+    def say(self, for_what: str) -> None:
+        """What is being waited for from now on."""
+        if self._live:
+            self._live.start()
+            self._live.update(Text(f"  … {for_what}", style="dim"), refresh=True)
+
+    def close(self) -> None:
+        """Nothing is being waited for any more."""
+        if self._live:
+            self._live.stop()
 
 
 class Screen:

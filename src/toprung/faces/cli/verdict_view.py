@@ -54,7 +54,7 @@ def _left_open(verdict: Verdict) -> str:
 def timing_table(measured: Measurement) -> Table:
     """The candidate beside what it was timed against, and what may be said of that."""
     table = Table(box=None, padding=(0, 3, 0, 0), header_style="dim")
-    for column in ("", "median", "interval", "speed-up of the candidate", ""):
+    for column in ("", "median", "interval", "speed-up", ""):
         table.add_column(column)
     table.add_row("candidate", *_row(measured))
     for name, timing in measured.baselines.items():
