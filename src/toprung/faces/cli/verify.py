@@ -25,7 +25,11 @@ Upto = Annotated[
 ]
 With = Annotated[
     list[str] | None,
-    typer.Option("--with", metavar="RUNGS", help="Ask optional rungs as well: sanitize,profile."),
+    typer.Option(
+        "--with",
+        metavar="RUNGS",
+        help="Optional rungs to ask as well, by name. This version has none of them yet.",
+    ),
 ]
 Rungs = Annotated[
     list[Path] | None,
