@@ -6,6 +6,7 @@ the inputs, and of the reference's parameters as keywords.
 
 from __future__ import annotations
 
+import copy
 import functools
 import textwrap
 from collections.abc import Callable, Sequence
@@ -14,7 +15,7 @@ from typing import Any
 import torch
 
 from toprung.judge.oracle.examiner import Examiner
-from toprung.judge.oracle.values import Checked
+from toprung.judge.oracle.values import Checked, Staged
 from toprung.judge.wire.arena import Arena, aligned
 from toprung.judge.wire.trees import describe, rebuild, tensor_at
 from toprung.model.task import FAMILIES, Family, Task
@@ -66,6 +67,7 @@ class Bench:
     def __init__(self, task: Task | str, *, seed: int = 1, mode: str = "copied"):
         if isinstance(task, str):
             task = Task(name="bench", reference=task)
+        self._staged: dict[tuple[Family, int, bool], tuple[Staged, list[Any]]] = {}
         self.examiner = Examiner()
         self.opened = self.examiner.open(task, seed, "cpu:native")
         self.case = self.opened.cases[0]
@@ -99,14 +101,22 @@ class Bench:
         ]
         return list(rebuild(self.case.inputs.layout, leaves))
 
+    def stage(self, family: Family, draw: int = 0, truth: bool = True) -> tuple[Staged, list[Any]]:
+        """What was staged and its inputs; the same content is staged once for all kernels."""
+        key = (family, draw, truth)
+        if key not in self._staged:
+            staged = self.examiner.stage(0, family, draw, self.input_offsets, truth)
+            self._staged[key] = (staged, self.inputs())
+        staged, inputs = self._staged[key]
+        return staged, copy.deepcopy(inputs)
+
     def ask(
         self, kernel: Kernel, family: Family, draw: int = 0, truth: bool = True
     ) -> Checked | None:
         """One call of `kernel`; `None` where the family is skipped."""
-        staged = self.examiner.stage(0, family, draw, self.input_offsets, truth)
+        staged, inputs = self.stage(family, draw, truth)
         if staged.skipped:
             return None
-        inputs = self.inputs()
         state = {name.replace(".", "_"): tensor.clone() for name, tensor in self.state.items()}
         torch.manual_seed(staged.call_seed)
         _, returned = describe(kernel(*inputs, **state))
@@ -118,9 +128,7 @@ class Bench:
             else:
                 value = state[(output.name or "").replace(".", "_")]
             tensor_at(self.arena, offset, output.spec).copy_(value)
-        checked = self.examiner.check(staged.id, self.output_offsets)
-        self.examiner.forget(staged.id)
-        return checked
+        return self.examiner.check(staged.id, self.output_offsets)
 
     def climb(self, kernel: Kernel, families: Sequence[Family] = CHECKED) -> str | None:
         """Where and why `kernel` is refused; `None` when everything that was asked passes."""
@@ -134,10 +142,7 @@ class Bench:
 
     def asked(self) -> dict[str, str | None]:
         """Every family with the reason why it is skipped, `None` where it is not."""
-        return {
-            family: self.examiner.stage(0, family, 0, self.input_offsets).skipped
-            for family in CHECKED
-        }
+        return {family: self.stage(family)[0].skipped for family in CHECKED}
 
 
 @functools.cache

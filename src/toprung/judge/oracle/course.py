@@ -56,8 +56,8 @@ class Course:
     def first_look(cls, content: Content, runner: Runner, measured: Measured, seed: int) -> Course:
         """Call the reference once on the task's own values."""
         leaves = content.plain()
-        with content.reference.blamed(f"the reference fails on case {content.case.name!r}"):
-            discovery = discover(runner, content.tree, leaves, derive(seed, "first") % 2**31)
+        first = derive(seed, "first") % 2**31
+        discovery = discover(runner, content.case.name, content.tree, leaves, first)
         return cls(content, discovery, runner, measured, seed)
 
     def spec(self) -> CaseSpec:
@@ -89,7 +89,7 @@ class Course:
         plan = self.discovery.plan
         try:
             new = runner.declared(plan, leaves, seed)
-        except Exception:  # whatever a reference raises on parameters it was not made for
+        except TaskError:
             return False
         old = self.runner.declared(plan, leaves, seed)
         return all(
@@ -116,8 +116,8 @@ class Course:
                 return leaves
             try:
                 found = self._truth_of(leaves, family, draw)
-            except Exception as failed:  # whatever a reference raises on inputs it was not made for
-                reason = f"the reference fails on it: {type(failed).__name__}: {failed}"
+            except TaskError as failed:
+                reason = failed.message
                 continue
             reason = self._unfit(found, family) or ""
             if not reason:
@@ -159,7 +159,7 @@ class Course:
         for level in LEVELS[:-1]:
             try:
                 bold = self._truth_of(self._as_given(level, "habit"), "as_given", -1)
-            except Exception:  # the reference was not made for it: plant milder ones, or none
+            except TaskError:  # the reference was not made for it: plant milder ones, or none
                 continue
             if _bears(plain, bold):
                 return _Habit(level, bold)

@@ -31,14 +31,14 @@ class Discovery:
     """Random draws in `forward`."""
 
 
-def discover(runner: Runner, inputs: Tree, leaves: Tensors, seed: int) -> Discovery:
+def discover(runner: Runner, case: str, inputs: Tree, leaves: Tensors, seed: int) -> Discovery:
     """Call the reference on copies of `leaves` and look at what has changed."""
     own = [leaf.clone() for leaf in leaves]
     buffers = {name: tensor.clone() for name, tensor in runner.model.named_buffers()}
     parameters = {name: tensor._version for name, tensor in runner.model.named_parameters()}
     recording = Recording()
     start = time.perf_counter()
-    result = runner.call(inputs.layout, own, seed, recording)
+    result = runner.call(Plan(case, inputs.layout, None, ()), own, seed, recording)
     elapsed = time.perf_counter() - start
     tree, returned = described(result)
     _require_fixed_parameters(runner.model, parameters)
@@ -57,7 +57,7 @@ def discover(runner: Runner, inputs: Tree, leaves: Tensors, seed: int) -> Discov
             "the reference returns no tensor and changes none",
             hint="forward() must return at least one tensor",
         )
-    plan = Plan(inputs.layout, tree.layout, tuple(outputs))
+    plan = Plan(case, inputs.layout, tree.layout, tuple(outputs))
     if elapsed < PATIENCE_S:
         start = time.perf_counter()
         runner.declared(plan, leaves, seed)

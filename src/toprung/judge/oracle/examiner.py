@@ -35,6 +35,7 @@ class Examiner:
         self._arena: Arena | None = None
         self._staged: dict[int, tuple[Expected, ...]] = {}
         self._next_id = 0
+        self._mode: str | None = None
 
     def open(self, task: Task, seed: int, target: str) -> Opened:
         """Load, build and call the task once per case that fits `target`; raises `TaskError`."""
@@ -57,9 +58,9 @@ class Examiner:
         precision = task.precision or _precision_of(contents, model)
         _require_full_float32(precision)
         measured = Measured(task.tolerance, precision)
-        runner = Runner(model)
+        self._runner = Runner(model, self._reference)
         self._courses = [
-            Course.first_look(content, runner, measured, content.seed) for content in contents
+            Course.first_look(content, self._runner, measured, content.seed) for content in contents
         ]
         return Opened(
             precision=precision,
@@ -79,14 +80,19 @@ class Examiner:
             tensor_at(self._lent, offset, spec).copy_(leaf)
 
     def write_state(self, mode: str, offsets: Sequence[int]) -> None:
-        """Fix how parameters come about on both sides; write them where they are `copied`."""
-        model = self._with_secrets() if mode == "copied" else self._built()
+        """Fix how parameters come about on both sides; write them where they are `copied`.
+
+        Asked again in the same mode, it writes the same values and forgets nothing.
+        """
+        if mode != self._mode:
+            self._mode = mode
+            model = self._with_secrets() if mode == "copied" else self._built()
+            self._runner = Runner(model, self._reference)
+            for course in self._courses:
+                course.adopt(self._runner)
         if mode == "copied":
-            for (_, tensor), offset in zip(tensors_of(model), offsets, strict=True):
+            for (_, tensor), offset in zip(tensors_of(self._runner.model), offsets, strict=True):
                 tensor_at(self._lent, offset, spec_of(tensor)).copy_(tensor.detach())
-        runner = Runner(model)
-        for course in self._courses:
-            course.adopt(runner)
 
     def stage(
         self, case: int, family: Family, draw: int, offsets: Sequence[int], truth: bool = True
@@ -95,8 +101,7 @@ class Examiner:
         if family not in FAMILIES or not 0 <= case < len(self._courses):
             raise HarnessError(f"there is no case {case} or no family {family!r}")
         course = self._courses[case]
-        with self._reference.blamed(f"the reference fails on case {course.content.case.name!r}"):
-            ready = course.truth(family, draw) if truth else course.declared(family, draw)
+        ready = course.truth(family, draw) if truth else course.declared(family, draw)
         number, call_seed = self._next_id, course.call_seed(family, draw)
         self._next_id += 1
         if isinstance(ready, str):
@@ -140,7 +145,7 @@ class Examiner:
         for boldness in BOLDNESS:
             model = self._built()
             make_secret(model, derive(self._seed, "secrets"), boldness)
-            if boldness == "none" or course.bears(Runner(model)):
+            if boldness == "none" or course.bears(Runner(model, self._reference)):
                 return model
         raise AssertionError("the last boldness is always borne")
 

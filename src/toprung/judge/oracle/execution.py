@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from toprung.model.value import Json
 from .exactness import WIDE, Exact
 from .products import SLOW, Products
 from .randomness import Recorder, Recording, sow
+from .reference import Reference
 from .values import OutputSpec
 
 Tensors = list[torch.Tensor]
@@ -27,6 +28,7 @@ Tensors = list[torch.Tensor]
 class Plan:
     """What a call takes and what is collected after it."""
 
+    case: str
     inputs: Json
     """Layout of the arguments."""
     returned: Json
@@ -37,8 +39,9 @@ class Plan:
 class Runner:
     """The reference module, callable at either precision. Buffers are restored after each call."""
 
-    def __init__(self, model: torch.nn.Module):
+    def __init__(self, model: torch.nn.Module, reference: Reference):
         self.model = model
+        self._reference = reference
         self._exact: torch.nn.Module | None = None
 
     def declared(
@@ -64,13 +67,13 @@ class Runner:
         finally:
             torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp(before)
 
-    def call(self, layout: Json, leaves: Tensors, seed: int, recording: Recording) -> Any:
+    def call(self, plan: Plan, leaves: Tensors, seed: int, recording: Recording) -> Any:
         """What the reference returns at the declared precision, for a first look at it."""
         with contextlib.ExitStack() as stack:
             if self._has_slow(leaves):
                 stack.enter_context(Products())
             stack.enter_context(Recorder(recording))
-            return _call(self.model, layout, leaves, seed)
+            return self._call(self.model, plan, leaves, seed)
 
     def exact(
         self,
@@ -82,7 +85,8 @@ class Runner:
     ) -> Tensors:
         """Outputs in float64, integers as they are."""
         if self._exact is None:
-            self._exact = _in_float64(self.model)
+            with self._reference.blamed("the module cannot be copied to float64"):
+                self._exact = _in_float64(self.model)
         raised = [_raised(leaf) for leaf in leaves]
         mode = Exact(self._narrowest(leaves), recording)
         with contextlib.ExitStack() as stack:
@@ -102,7 +106,7 @@ class Runner:
         names = [spec.name for spec in plan.outputs if spec.source == "buffer" and spec.name]
         saved = {name: buffers[name].clone() for name in names}
         try:
-            result = _call(model, plan.inputs, own, seed)
+            result = self._call(model, plan, own, seed)
             tree, returned = described(result)
             if tree.layout != plan.returned:
                 raise TaskError(
@@ -118,6 +122,12 @@ class Runner:
             with torch.no_grad():
                 for name, tensor in saved.items():
                     model.get_buffer(name).copy_(tensor)
+
+    def _call(self, model: torch.nn.Module, plan: Plan, leaves: Tensors, seed: int) -> Any:
+        arguments = rebuild(plan.inputs, leaves)
+        sow(seed)
+        with self._reference.blamed(f"the reference fails on case {plan.case!r}"), torch.no_grad():
+            return model(*arguments)
 
     def _has_slow(self, leaves: Tensors) -> bool:
         return any(tensor.dtype == SLOW for tensor in [*leaves, *self.model.parameters()])
@@ -136,13 +146,6 @@ def described(result: Any) -> tuple[Tree, Tensors]:
             f"the reference returns what cannot be compared: {strange}",
             hint="return dense tensors, alone or in lists, tuples or dicts",
         ) from strange
-
-
-def _call(model: torch.nn.Module, layout: Json, leaves: Sequence[torch.Tensor], seed: int) -> Any:
-    arguments = rebuild(layout, leaves)
-    sow(seed)
-    with torch.no_grad():
-        return model(*arguments)
 
 
 def _collected(

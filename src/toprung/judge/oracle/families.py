@@ -50,10 +50,17 @@ def bend(
 def _heavy_tails(
     x: torch.Tensor, structure: Structure, strength: float, rng: torch.Generator
 ) -> torch.Tensor:
-    """x / (1 - (1 - 1/h) |x| / max |x|): the body stays, the largest grows h-fold (h = 32)."""
+    """x / (1 - (1 - 1/h) |x| / top): the body stays, the largest grows h-fold (h = 32).
+
+    `top` is the largest of all, and in a quarter of the rows the largest of the row.
+    """
     height = 2 ** (5 * strength)
-    largest = x.abs().max()
-    return x / (1 - (1 - 1 / height) * x.abs() / largest)
+    top = x.abs().max()
+    if x.dim() > 1 and not structure.symmetric:
+        own = torch.rand((*x.shape[:-1], 1), generator=rng) < 0.25
+        highest = x.abs().amax(-1, keepdim=True)
+        top = torch.where(own & (highest > 0), highest, top)
+    return x / (1 - (1 - 1 / height) * x.abs() / top)
 
 
 def _mixed_scales(

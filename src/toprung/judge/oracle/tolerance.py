@@ -24,7 +24,8 @@ it. Written out, for one output, `t` its float64 truth and `y` the candidate's:
 Refused is an output with
 
 1. sqrt(mean over rows of (RMS(y - t) / allowed)^2) > 1, or
-2. an element with |y - t| > 5 * max(allowed, floor * (RMS(t) + |t|)), or
+2. an element with |y - t| > 5 * max(allowed, floor * (RMS(t) + |t|)), with allowed at least what
+   it is, relative to RMS(t), in the most sensitive tenth of the rows (chance picks the row), or
 3. a non-finite element whose truth (rounded to the output's type) is not the same, or
 4. less than the task's `min_psnr` or `min_cosine`, where it has them.
 

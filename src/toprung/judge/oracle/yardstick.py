@@ -53,7 +53,7 @@ class Yardstick:
     typical: torch.Tensor
     """Rule 1: what the reference's error and shaking allow, without the floor."""
     worst: torch.Tensor
-    """Rule 2: the same."""
+    """Rule 2: the same, and at least what a tenth of the rows exceeds: which row is hit is luck."""
     terms: int
     added: float = 0.0
     """Of a row's RMS: the error of the expected values themselves, where they are no truth."""
@@ -104,7 +104,7 @@ def measure(rule: Rule, rows: Rows, seen: Evidence) -> tuple[Yardstick, Profile]
     yardstick = Yardstick(
         rms,
         allowed,
-        allowed,
+        torch.maximum(allowed, profile.nine_tenths * rms),
         seen.terms,
         flags=flags,
         spare=flags.spare if flags else 0,
