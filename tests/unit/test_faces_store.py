@@ -51,7 +51,7 @@ def test_a_person_sees_one_run_a_line(monkeypatch, capsys):
     head, *lines = capsys.readouterr().out.rstrip().splitlines()
     assert "vs eager" in head
     assert len(lines) == 2
-    for part in (BEST.id, "2026-03-01 12:00", "goal", "2.37×", "86%", "1 min 15 s", "[red]"):
+    for part in (BEST.id, "4 of 9", "goal", "2.37×", "86%", "1 min 15 s", "[red]"):
         assert part in lines[0]
     assert "\x1b" not in lines[0]
     assert "going" in lines[1]

@@ -146,9 +146,12 @@ def _title(task: Path | None, settings: OptimizeSettings) -> str:
     return f"{task}: goal {settings.goal:.0%} of the roofline{budget}"
 
 
-def _next_step(run: Run) -> str:
+def _next_step(run: Run) -> str | None:
+    """A command, where the run's own message does not say what to do."""
     if run.reason == "stopped":
         return f"toprung optimize --resume {run.id} goes on"
+    if not run.attempts:
+        return None
     return f"toprung report {run.id} -o report.html shows it all"
 
 

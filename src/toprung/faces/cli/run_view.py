@@ -62,7 +62,7 @@ class RunView:
             case Created() | Done():  # told by the title and the summary
                 pass
 
-    def finish(self, run: Run, best_file: Path | None, what_next: str) -> None:
+    def finish(self, run: Run, best_file: Path | None, what_next: str | None) -> None:
         """The run has ended."""
         self._waiting.close()
         self._screen.show(run_panel(run, best_file, what_next))
@@ -87,12 +87,13 @@ def attempt_line(index: int, verdict: Verdict, note: str) -> Text:
     return Text(line, style=STYLES[verdict.outcome] if failed else "")
 
 
-def run_panel(run: Run, best_file: Path | None, what_next: str) -> RenderableType:
+def run_panel(run: Run, best_file: Path | None, what_next: str | None) -> RenderableType:
     """How a run ended, the best kernel, and what next."""
     judged = [a.verdict for a in run.attempts if a.verdict]
     passed = sum(verdict.outcome == "passed" for verdict in judged)
     parts: list[RenderableType] = [Text(clean(run.message or "Stopped."), style="bold")]
-    parts.append(Text(f"{passed} of {len(judged)} candidates passed."))
+    if judged:
+        parts.append(Text(f"{passed} of {len(judged)} candidates passed."))
     best = run.best
     if best is None or best.verdict is None:
         parts += ["", Text("No kernel was kept.", style="red")]
@@ -107,7 +108,8 @@ def run_panel(run: Run, best_file: Path | None, what_next: str) -> RenderableTyp
             parts += ["", timing_table(best.verdict.measurement)]
         if best.verdict.roofline:
             parts += ["", Text(roofline_line(best.verdict.roofline))]
-    parts += ["", Text(f"What next: {what_next}", style="bold")]
+    if what_next:
+        parts += ["", Text(f"What next: {what_next}", style="bold")]
     style = "green" if best else "red"
     return Panel(Group(*parts), title=f"run {run.id}", title_align="left", border_style=style)
 

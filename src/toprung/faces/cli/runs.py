@@ -28,11 +28,11 @@ def runs(store: Store = None, as_json: Json = False, debug: Debug = False) -> No
     elif not found:
         screen.line("No runs here yet: toprung optimize TASK makes one.")
     else:
-        screen.show(runs_table(found))
+        screen.table(runs_table(found))
 
 
 def runs_table(found: list[RunSummary]) -> Table:
-    """One run a row."""
+    """One run a row; when it was created stands in its id."""
     from rich.table import Table
 
     from toprung.outputs import figures
@@ -40,18 +40,17 @@ def runs_table(found: list[RunSummary]) -> Table:
     from toprung.search.policy import BASELINE
 
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for column in ("run", "task", "created (UTC)", "state"):
-        table.add_column(column, no_wrap=True)
-    for column in ("attempts", "passed", f"vs {BASELINE}", "roofline", "climbed"):
-        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("run", no_wrap=True)  # narrow screens fold the others
+    for column in ("task", "state"):
+        table.add_column(column)
+    for column in ("passed", f"vs {BASELINE}", "roofline", "climbed"):
+        table.add_column(column, justify="right")
     for run in found:
         table.add_row(
             run.id,
             one_line(run.task, 40),
-            run.created[:16].replace("T", " "),
             run.state,
-            str(run.attempts),
-            str(run.passed),
+            f"{run.passed} of {run.attempts}",
             figures.times(run.speedup[BASELINE]) if BASELINE in run.speedup else "–",
             "–" if run.attained is None else figures.percent(run.attained),
             figures.seconds(run.seconds),

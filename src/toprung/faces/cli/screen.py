@@ -11,26 +11,28 @@ from typing import IO, NoReturn
 
 from rich.console import Console, RenderableType
 from rich.live import Live
+from rich.table import Table
 from rich.text import Text
 
 from toprung.model.value import Json
 
 from .pipe import ReaderGone, write
 
-WIDTH_OF_A_FILE = 120
-"""Columns when the output is no terminal: rich would take 80 and fold tables."""
+WIDTH_OF_A_FILE = 100
+"""Columns when the output is no terminal: rich would take 80."""
+WIDEST_TABLE = 1000
 
 
 class _Console(Console):
     """A console that takes text as it is: no markup, no guessing of highlights or emoji."""
 
-    def __init__(self, stream: IO[str]):
+    def __init__(self, stream: IO[str], width: int = WIDTH_OF_A_FILE):
         super().__init__(
             file=stream,
             markup=False,
             highlight=False,
             emoji=False,
-            width=None if stream.isatty() else WIDTH_OF_A_FILE,
+            width=None if stream.isatty() else width,
         )
 
     def on_broken_pipe(self) -> NoReturn:
@@ -73,8 +75,17 @@ class Screen:
         self.people.print(text, soft_wrap=True)
 
     def show(self, renderable: RenderableType) -> None:
-        """A table or a panel for a person."""
+        """A panel or another block for a person, as wide as the screen."""
         self.people.print(renderable)
+
+    def table(self, table: Table) -> None:
+        """A table for a person; in a file as wide as it needs, so that nothing is left out."""
+        if self.people.is_terminal:
+            self.people.print(table)
+            return
+        wide = _Console(self.people.file, width=WIDEST_TABLE)
+        needed = table.__rich_measure__(wide, wide.options).maximum
+        _Console(self.people.file, width=max(needed, WIDTH_OF_A_FILE)).print(table)
 
     def warn(self, text: str) -> None:
         """One line on standard error in either mode."""
