@@ -133,8 +133,10 @@ class Axes:
             taken: list[int] = []
             have = 1
             while have < hint:
-                if not waiting:
-                    raise Misfit("a reshape that makes a broadcast dimension its own")
+                if not waiting or hint % have:
+                    raise Misfit(
+                        "a reshape that mixes dimensions, or gives size to a broadcast one"
+                    )
                 axis = waiting.pop(0)
                 need = hint // have
                 if self[axis].hint > need:

@@ -302,24 +302,27 @@ INLINE inline float exponential_m1(float x) {
 INLINE inline double exponential_m1(double x) { return std::expm1(x); }
 
 //: one_plus_error_function after power_of_two
-// 1 + erf(x), which is erfc(-x): exact in both tails, and cheaper than erf itself. erfc(a) is
-// exp(-a * h(a)); beyond 4.1 it goes on falling as exp(-a^2) does.
+// 1 + erf(x), which is erfc(-x): good in its lower tail too, and cheaper than erf itself. erfc(a)
+// is exp(-a * h(a)); beyond 4.1 it goes on falling as exp(-a^2) does.
 INLINE inline float one_plus_error_function(float x) {
   const float a = __builtin_fabsf(x);
   const float b = a > 4.1f ? 4.1f : a;
-  float h = -5.73970283e-6f;
-  h = h * b + 8.31587822e-5f;
-  h = h * b - 4.96136083e-4f;
-  h = h * b + 1.38422986e-3f;
-  h = h * b + 1.6834875e-4f;
-  h = h * b - 1.93683207e-2f;
-  h = h * b + 1.02853015e-1f;
-  h = h * b + 6.3660717e-1f;
-  h = h * b + 1.12837982f;
+  float h = -1.02533598e-07f;
+  h = h * b + 2.5734505e-06f;
+  h = h * b - 2.87793773e-05f;
+  h = h * b + 0.000187718062f;
+  h = h * b - 0.000768801663f;
+  h = h * b + 0.00181286549f;
+  h = h * b - 0.000240097506f;
+  h = h * b - 0.0191392712f;
+  h = h * b + 0.102782756f;
+  h = h * b + 0.636617303f;
+  h = h * b + 1.12837934f;
   const float g = h * b + (a - b) * (a + b);
-  const float t = (g > 87.0f ? -87.0f : -g) * LOG2E + WHOLE;
+  const float y = g > 87.0f ? -87.0f : -g;
+  const float t = y * LOG2E + WHOLE;
   const float k = t - WHOLE;
-  const float r = ((g > 87.0f ? -87.0f : -g) - k * LN2_HIGH) - k * LN2_LOW;
+  const float r = (y - k * LN2_HIGH) - k * LN2_LOW;
   const float p = exponential_tail(r) * (r * r) + r + 1.0f;
   const float e = p * bits<float>((bits<int32_t>(t) - bits<int32_t>(WHOLE) + 127) << 23);
   const float far = g > 87.0f ? 0.0f : e;
