@@ -45,7 +45,9 @@ def tolerance() -> str:
     """The presets, as the module that decides states them; its underlined titles become headings."""
     module = ROOT / "src" / "toprung" / "judge" / "oracle" / "tolerance.py"
     text = ast.get_docstring(ast.parse(module.read_text())) or ""
-    return re.sub(r"^(.+)\n-{4,}$", r"### \1\n", text.partition("\n")[2].strip(), flags=re.MULTILINE)
+    return re.sub(
+        r"^(.+)\n-{4,}$", r"### \1\n", text.partition("\n")[2].strip(), flags=re.MULTILINE
+    )
 
 
 def peaks() -> str:
