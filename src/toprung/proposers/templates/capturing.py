@@ -11,7 +11,7 @@ import sys
 
 from pydantic import ValidationError
 
-from toprung.errors import HarnessError, TaskError
+from toprung.errors import HarnessError, TaskError, UsageError
 from toprung.model.task import Task
 
 from .graph import Capture
@@ -21,11 +21,16 @@ SHOWN = 4000
 """Characters of a failing reference's own words that are passed on."""
 
 
-def captured(task: Task, timeout_s: float = TIMEOUT_S) -> list[Capture]:
-    """What came of every open case of `task`; held-out cases are not looked at.
+def captured(task: Task, target: str, timeout_s: float = TIMEOUT_S) -> list[Capture]:
+    """What came of every open case of `task` on `target`; held-out cases are not looked at.
 
-    Raises `TaskError` when the reference fails by itself or does not end.
+    Raises `TaskError` when the reference fails by itself or does not end, and `UsageError` when no
+    case is asked on `target`.
     """
+    cases = tuple(case for case in task.cases if case.fits(target) and not case.held_out)
+    if not cases:
+        raise UsageError(f"task {task.name} has no open case for {target}")
+    shown = task.model_copy(update={"cases": cases})
     process = subprocess.Popen(
         [sys.executable, "-m", "toprung.proposers.templates.capture"],
         stdin=subprocess.PIPE,
@@ -36,7 +41,7 @@ def captured(task: Task, timeout_s: float = TIMEOUT_S) -> list[Capture]:
         env={**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
     )
     try:
-        answer, said = process.communicate(task.to_json(), timeout=timeout_s)
+        answer, said = process.communicate(shown.to_json(), timeout=timeout_s)
     except subprocess.TimeoutExpired:
         raise TaskError(
             f"the reference did not end within {timeout_s:g} s while its operators were recorded",

@@ -34,12 +34,12 @@ class Program:
         self.plan = plan
 
     @classmethod
-    def of_task(cls, task: Task) -> Program:
+    def of_task(cls, task: Task, target: str) -> Program:
         """Capture and match; raises `NothingToPropose`, saying what is not covered."""
         if task.grad:
             raise _nothing("no template computes gradients, and they are part of the task")
         graphs: list[Graph] = []
-        for capture in captured(task):
+        for capture in captured(task, target):
             if capture.graph is None:
                 raise _nothing(f"case {capture.case!r}: {capture.refused}")
             graphs.append(capture.graph)
@@ -108,7 +108,7 @@ class TemplateEngine:
 
     def _program(self, task: Task) -> Program:
         if task.digest not in self._programs:
-            self._programs[task.digest] = Program.of_task(task)
+            self._programs[task.digest] = Program.of_task(task, self._target)
         return self._programs[task.digest]
 
 
