@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import platform
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -79,6 +80,8 @@ def verify(
     progress: Callable[[RungResult], None] | None = None,
 ) -> Verdict:
     """Climb one candidate; its verdict is kept as a run of one attempt, so it can be reported."""
+    from toprung.judge.judge import check_target
+    from toprung.judge.ladder import check_upto
     from toprung.tasks import read_candidate, read_task
 
     read = read_task(task)
@@ -92,13 +95,19 @@ def verify(
         confirm=settings.confirm,
     )
     own = _rungs(settings.rungs)
+    check_target(options.target)
+    check_upto(options.upto, options.extra, own)
     with _store(settings.store) as store, _judge(store) as judge:
         created = _created(read, options.target, VERIFY, "once", settings.seed)
         run = store.create_run(created)
         store.append(run, AttemptStarted(index=0, proposal=proposal))
-        start = datetime.now(UTC)
-        verdict = judge.climb(read, proposal.candidate, options, own, progress)
-        seconds = (datetime.now(UTC) - start).total_seconds()
+        start = time.monotonic()
+        try:
+            verdict = judge.climb(read, proposal.candidate, options, own, progress)
+        except BaseException:
+            store.append(run, Done(reason="stopped", message="the climb was broken off"))
+            raise
+        seconds = time.monotonic() - start
         store.append(run, Judged(index=0, verdict=verdict, seconds=seconds))
         if verdict.outcome == "passed":
             store.append(run, Kept(index=0))
@@ -135,6 +144,20 @@ def optimize(
         with _judge(store) as judge:
             pool = LocalPool(judge, _rungs(()))
             return search(run.id, store, pool, proposer, options, on_event=on_event)
+
+
+def best_file(run: Run, store: Path | None) -> Path | None:
+    """Write the best kernel of a run into the store's folder; its main file, `None` without one."""
+    best = run.best
+    if best is None:
+        return None
+    candidate = best.proposal.candidate
+    folder = _store_folder(store) / "best" / run.id
+    for name, text in candidate.files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return folder / candidate.main
 
 
 def runs(store: Path | None) -> list[RunSummary]:
@@ -204,10 +227,12 @@ def doctor(refresh: bool = False) -> DoctorReport:
 
 
 def _begun(store: Store, path: Path | None, settings: OptimizeSettings) -> Run:
+    from toprung.judge.judge import check_target
     from toprung.tasks import read_task
 
     if path is None:
         raise UsageError("name a task, or a run to go on with", hint="toprung optimize TASK")
+    check_target(settings.target or TARGET)
     budget = Budget(attempts=settings.attempts, minutes=settings.minutes, usd=settings.usd)
     created = _created(
         read_task(path),

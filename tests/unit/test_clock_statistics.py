@@ -217,7 +217,7 @@ def test_sample_counts_are_odd_and_bounded(reference: float) -> None:
 
 
 def test_the_rule_of_sample_counts() -> None:
-    assert [sample_count(t) for t in (1.0, 2_400, 5_000, 14_000, 1e6)] == [61, 61, 31, 11, 11]
+    assert [sample_count(t) for t in (1.0, 2_400, 5_000, 14_000, 1e6)] == [31, 31, 31, 11, 11]
     assert sample_count(0.0) == MOST_SAMPLES
 
 

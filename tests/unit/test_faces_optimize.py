@@ -45,7 +45,11 @@ def play(monkeypatch: pytest.MonkeyPatch):
                 on_event(event)
             return recorded
 
-        app = SimpleNamespace(OptimizeSettings=OptimizeSettings, optimize=optimize)
+        app = SimpleNamespace(
+            OptimizeSettings=OptimizeSettings,
+            optimize=optimize,
+            best_file=lambda run, store: Path("kept/kernel.py") if run.best else None,
+        )
         monkeypatch.setattr(toprung, "app", app, raising=False)
         return run(["optimize", *arguments])
 
@@ -118,6 +122,7 @@ def test_a_person_sees_one_line_an_attempt_and_what_was_kept(play, capsys):
     assert "2.37×" in out
     assert "hint: try one pass over the row" in out
     assert "4 of 8 candidates passed" in out
+    assert "kept/kernel.py" in out
     assert "near enough" in out
     assert "toprung report" in out
 

@@ -25,6 +25,7 @@ from .ladder import Progress, check_upto, climb
 from .oracle.session import Oracle
 from .rungs.base import Rung
 from .rungs.subject import Services, Subject
+from .sandbox.cache import Cache
 from .sandbox.exchange import Exchange
 from .sandbox.limits import Limits
 from .sandbox.process import Nursery, Process
@@ -37,10 +38,19 @@ ORACLE_S = 120.0
 TARGET = "cpu:native"
 
 
+def check_target(target: str) -> None:
+    """Raise for a target that this version cannot judge on."""
+    if target != TARGET:
+        raise UsageError(
+            f"this version judges on {TARGET}, not on {target}",
+            hint=f"leave --target out, or say --target {TARGET}",
+        )
+
+
 class OpenTask:
     """A task whose oracle is up: its process, its exchange, and the options it was opened with."""
 
-    def __init__(self, nursery: Nursery, task: Task, target: str, seed: int | None):
+    def __init__(self, nursery: Nursery, cache: Cache, task: Task, target: str, seed: int | None):
         self.key = (task.digest, target, seed)
         self._process: Process = nursery.spawn(
             ORACLE, walled=False, limits=Limits.for_footprint(8 << 30)
@@ -49,7 +59,7 @@ class OpenTask:
         try:
             self._oracle = Oracle(self._process.channel, ORACLE_S)
             opened = self._oracle.open(task, rng.getrandbits(62), target)
-            self.exchange = Exchange(self._oracle, opened, rng)
+            self.exchange = Exchange(self._oracle, opened, cache, rng)
         except ChildFault as died:
             raise TaskError(f"the reference's process failed: {died}") from died
         except BaseException:
@@ -79,6 +89,7 @@ class Judge:
         self._remember = remember
         self._builds = builds
         self._nursery = Nursery()
+        self._cache = Cache(builds)
         self._opened: OpenTask | None = None
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="oracle")
         self._lock = threading.Lock()
@@ -92,11 +103,7 @@ class Judge:
         progress: Progress | None = None,
     ) -> Verdict:
         """Climb once. The oracle opens while the candidate compiles."""
-        if options.target != TARGET:
-            raise UsageError(
-                f"this version judges on {TARGET}, not on {options.target}",
-                hint=f"leave --target out, or say --target {TARGET}",
-            )
+        check_target(options.target)
         check_upto(options.upto, options.extra, rungs)
         with self._lock:
             opening = self._pool.submit(self._open, task, options)
@@ -125,7 +132,7 @@ class Judge:
         key = (task.digest, options.target, options.seed)
         if self._opened is None or self._opened.key != key or options.seed is not None:
             self._drop()
-            self._opened = OpenTask(self._nursery, task, options.target, options.seed)
+            self._opened = OpenTask(self._nursery, self._cache, task, options.target, options.seed)
         self._opened.exchange.mode = None
         return self._opened
 

@@ -129,7 +129,7 @@ def _search(task: Path | None, settings: OptimizeSettings, as_json: bool) -> Non
                 screen.json(_line(event))
 
         run = app.optimize(task, settings, told)
-        view.finish(run, None, _next_step(run))
+        view.finish(run, app.best_file(run, settings.store), _next_step(run))
     if as_json:
         screen.json(done_line(run))
     if run.reason == "stopped":

@@ -28,7 +28,7 @@ from toprung.model.measurement import Speedup
 
 Side = Literal["baseline", "candidate"]
 
-MOST_SAMPLES = 61
+MOST_SAMPLES = 31
 FEWEST_SAMPLES = 11
 SAMPLING_US = 150_000.0
 """Time of the reference that one process's samples may take together."""
@@ -37,7 +37,7 @@ SAMPLING_US = 150_000.0
 def sample_count(reference_us: float) -> int:
     """How many timed calls a process makes: as many as fit `SAMPLING_US` at the reference's time.
 
-    Odd, so that the median is a sample, and between 11 and 61: 61 up to 2.5 ms a call, 11 from 14 ms.
+    Odd, so that the median is a sample, and between 11 and 31: 31 up to 4.8 ms a call, 11 from 14 ms.
     Nothing that the candidate does can change it.
     """
     if not reference_us > 0:

@@ -88,10 +88,17 @@ def _own_samples(subject: Subject, plans: list[Plan], peaks: dict[str, int]) -> 
     return found
 
 
-def _samples(subject: Subject, session: Session, plan: Plan) -> Samples:
-    subject.remaining()
-    cores = subject.services.cores
-    return sample(subject.exchange, session, plan.index, plan.count, plan.calibration, cores)
+def _samples(subject: Subject, session: Session, plan: Plan, *, trusted: bool = False) -> Samples:
+    return sample(
+        subject.exchange,
+        session,
+        plan.index,
+        plan.count,
+        plan.calibration,
+        subject.services.cores,
+        subject.remaining,
+        trusted=trusted,
+    )
 
 
 def _wanted(subject: Subject) -> Iterable[str]:
@@ -118,7 +125,10 @@ def _baseline(
     try:
         session = _bring_up(subject, other)
         try:
-            found = {plan.case.name: _samples(subject, session, plan).timing for plan in plans}
+            found = {
+                plan.case.name: _samples(subject, session, plan, trusted=True).timing
+                for plan in plans
+            }
         finally:
             session.close()
     except Refuted as broken:
@@ -158,6 +168,7 @@ def _confirm(subject: Subject, plans: list[Plan]) -> dict[int, Paired]:
         {plan.index: plan.calibration for plan in plans},
         lambda: _bring_up(subject, other),
         lambda: _bring_up(subject, subject.candidate),
+        subject.remaining,
     )
 
 

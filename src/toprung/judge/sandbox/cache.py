@@ -1,27 +1,50 @@
-"""The processor's caches, emptied of what was just written to memory."""
+"""The processor's caches, emptied before each call, so that a call finds its inputs in memory.
+
+Two means. Lines of the lent arena are dropped by address, from every cache of every core: exact, and
+0.6 ms for 16 MiB. What a process holds itself, its parameters, cannot be named from outside: a stream
+through memory pushes it out of the last-level cache, as far as 128 MiB reach.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import mmap
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
+from toprung.judge.wire.arena import Arena
+
 CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+SOURCE = Path(__file__).with_name("flush.c")
+MOST_STREAMED = 128 << 20
 
 
 class Cache:
-    """`flush` writes twice the last-level cache, so that inputs come from memory as in real use."""
+    """`builds` is a folder in which the compiled flush is kept."""
 
-    def __init__(self) -> None:
-        self._bytes = 2 * last_level_bytes()
+    def __init__(self, builds: Path) -> None:
+        self._bytes = min(2 * last_level_bytes(), MOST_STREAMED)
         self._map = mmap.mmap(-1, self._bytes)
         self._start = ctypes.addressof(ctypes.c_char.from_buffer(self._map))
         self._round = 0
+        self._drop = _line_flush(builds)
 
-    def flush(self) -> None:
-        """Takes about 10 ms for a cache of 32 MiB."""
+    @property
+    def exact(self) -> bool:
+        """Whether lines can be dropped by address here (x86-64 with a C compiler)."""
+        return self._drop is not None
+
+    def flush(self, arena: Arena) -> None:
+        """Empty the caches of `arena`, and of what else a stream reaches."""
         self._round = (self._round + 1) % 256
         ctypes.memset(self._start, self._round, self._bytes)
+        if self._drop is not None:
+            self._drop(arena.at(0, arena.size), arena.size)
 
 
 def last_level_bytes() -> int:
@@ -31,3 +54,23 @@ def last_level_bytes() -> int:
         for text in (path.read_text().strip() for path in CACHES.glob("index*/size"))
     ]
     return max(sizes, default=32 << 20)
+
+
+def _line_flush(builds: Path) -> Callable[[int, int], None] | None:
+    """The compiled `flush.c`, built once per content; `None` where it cannot be."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if platform.machine() != "x86_64" or compiler is None:
+        return None
+    digest = hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]
+    library = builds / f"flush-{digest}.so"
+    if not library.exists():
+        builds.mkdir(parents=True, exist_ok=True)
+        fresh = library.with_suffix(f".{os.getpid()}")
+        command = [compiler, "-O2", "-shared", "-fPIC", str(SOURCE), "-o", str(fresh)]
+        if subprocess.run(command, capture_output=True, check=False).returncode:
+            return None
+        fresh.replace(library)
+    function = ctypes.CDLL(str(library)).toprung_flush
+    function.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+    function.restype = None
+    return function

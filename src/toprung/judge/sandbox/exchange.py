@@ -57,7 +57,7 @@ class Outcome:
 class Exchange:
     """The private arena between judge and oracle, and the traffic of calls through it."""
 
-    def __init__(self, oracle: Oracle, opened: Opened, rng: random.Random):
+    def __init__(self, oracle: Oracle, opened: Opened, cache: Cache, rng: random.Random):
         self.opened = opened
         self._oracle = oracle
         self._rng = rng
@@ -67,7 +67,7 @@ class Exchange:
         init = pack(list(opened.init.specs))
         self._private = Arena.create(max([state, init, *map(footprint, opened.cases)]))
         oracle.lend(self._private)
-        self._cache = Cache()
+        self._cache = cache
 
     def bring_up(self, session: Session, train: bool, timeout: float) -> None:
         """Lend memory, build the candidate and settle whose parameters count.
@@ -133,7 +133,7 @@ class Exchange:
         self._poison(lent, case, places)
         staged = _row([tensor.nbytes for tensor in case.inputs.specs])
         self._publish(case.inputs.specs, staged, lent, places.inputs)
-        self._cache.flush()
+        self._cache.flush(lent)
         limit = call_limit(case, first=case.name not in session.called)
         called, judge_us = session.call(case, places, content.staged.call_seed, limit)
         for size, offset, taken in self._outputs(case, places):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -18,12 +18,17 @@ def new_scratch() -> Path:
     return Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
 
 
+def remove(folder: Path) -> None:
+    """Remove a folder that hostile code has filled, however deep it is nested."""
+    subprocess.run(["rm", "-rf", "--", str(folder)], capture_output=True, check=False)
+
+
 def sweep() -> None:
     """Remove scratch folders and control groups whose judge is no more."""
     temporary = Path(tempfile.gettempdir())
     for folder in temporary.glob(f"{PREFIX}*-*"):
         if _orphaned(folder):
-            shutil.rmtree(folder, ignore_errors=True)
+            remove(folder)
     for parent in (PIDS, own_unified()):
         for group in parent.glob(f"{PREFIX}*-*") if parent else ():
             if _orphaned(group):

@@ -20,7 +20,10 @@ def main(fd: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     judge = Channel.of_fd(fd)
     _warm_up()
-    judge.send({"ready": True, "torch": _torch_version()})
+    try:
+        judge.send({"ready": True, "torch": _torch_version()})
+    except Closed:
+        return
     signal.signal(signal.SIGCHLD, lambda *_: _reap())
     while True:
         try:

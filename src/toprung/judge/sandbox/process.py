@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -17,7 +16,7 @@ from toprung.judge.wire.channel import Channel, Closed, Message, Silent
 from toprung.model.environment import Walls
 
 from .cgroup import Cgroup
-from .leftovers import new_scratch, sweep
+from .leftovers import new_scratch, remove, sweep
 from .limits import Limits, Watchdog, tree_of
 
 START_S = 120.0
@@ -246,7 +245,7 @@ class Process:
         os.close(self._pidfd)
         if self._cgroup:
             self._cgroup.close()
-        shutil.rmtree(self.scratch, ignore_errors=True)
+        remove(self.scratch)
 
     def _wait(self) -> Message:
         if self._exit is None:

@@ -44,8 +44,10 @@ def confirm(
     calibrations: Mapping[int, Calibration],
     start_baseline: Callable[[], Session],
     start_candidate: Callable[[], Session],
+    proceed: Callable[[], object],
 ) -> dict[int, Paired]:
-    """Time both sides on every case in `calibrations`; `start_…` bring up a fresh process each."""
+    """Time both sides on every case in `calibrations`; `start_…` bring up a fresh process each.
+    `proceed` is asked in between, and may raise."""
     found = {case: Paired(calibration) for case, calibration in calibrations.items()}
     for number in range(ROUNDS):
         pair: list[Session] = []
@@ -53,6 +55,7 @@ def confirm(
             for start in (start_baseline, start_candidate):
                 pair.append(start())
             for case, paired in found.items():
+                proceed()
                 baseline, candidate = _round(exchange, case, pair, flip=bool(number % 2))
                 paired.baseline_us.append(_credited(baseline, paired.calibration))
                 paired.candidate_us.append(_credited(candidate, paired.calibration))
@@ -71,7 +74,8 @@ def _round(
         content = exchange.stage(case)
         order = (0, 1) if flip == bool(number % 2) else (1, 0)
         for side in order:
-            outcome = checked_call(exchange, pair[side], content)
+            check = side == 1 or number < WARM_UP  # the baseline is trusted code
+            outcome = checked_call(exchange, pair[side], content, check=check)
             if number >= WARM_UP:
                 outcomes[side].append(outcome)
         exchange.forget(content)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import median
 
@@ -13,7 +14,7 @@ from toprung.model.measurement import Timing
 
 from .calibration import Calibration
 
-WARM_UP = 3
+WARM_UP = 2
 """Calls whose times are not counted and whose outputs are checked like any other."""
 
 
@@ -43,9 +44,13 @@ class Samples:
         return Timing(median_us=middle, ci_us=(low, high))
 
 
-def checked_call(exchange: Exchange, session: Session, content: Content) -> Outcome:
-    """One call whose output must be right; raises `Refuted`."""
+def checked_call(
+    exchange: Exchange, session: Session, content: Content, *, check: bool = True
+) -> Outcome:
+    """One call whose output must be right; raises `Refuted`. Without `check` it is only timed."""
     outcome = exchange.call(session, content)
+    if not check:
+        return outcome
     if not outcome.called.filled:
         raise Refuted("a timed call returned something else than the checked ones")
     checked = exchange.check(outcome)
@@ -64,12 +69,20 @@ def sample(
     count: int,
     calibration: Calibration,
     cores: int,
+    proceed: Callable[[], object],
+    *,
+    trusted: bool = False,
 ) -> Samples:
-    """Warm up, then `count` timed calls."""
+    """Warm up, then `count` timed calls; `proceed` is asked before each and may raise.
+
+    Every output is checked; of `trusted` code, a baseline, those of the warm-up alone.
+    """
     outcomes = []
-    for _ in range(WARM_UP + count):
+    for number in range(WARM_UP + count):
+        proceed()
         content = exchange.stage(case)
-        outcomes.append(checked_call(exchange, session, content))
+        check = not trusted or number < WARM_UP
+        outcomes.append(checked_call(exchange, session, content, check=check))
         exchange.forget(content)
     return of_outcomes(outcomes[WARM_UP:], calibration, cores)
 
