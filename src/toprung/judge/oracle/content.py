@@ -63,6 +63,11 @@ class Content:
             bend(family, leaf, structure, strength, rng)
             for leaf, structure, rng in zip(leaves, self.structures, secret, strict=True)
         ]
+        if family == "large_offset":  # one input: products of two offsets leave no digits at all
+            room = [i for i, one in enumerate(bent) if not isinstance(one, str)]
+            chosen = generator(self.seed, family, *labels, "input")
+            only = room[int(torch.randint(len(room), (), generator=chosen))] if room else None
+            bent = [one if i == only else _left(one) for i, one in enumerate(bent)]
         if all(isinstance(one, str) for one in bent):
             if not bent:
                 return "there are no tensors among the inputs"
@@ -86,6 +91,10 @@ class Content:
             plant(own, structure, level, rng)
             planted.append(own)
         return planted
+
+
+def _left(bent: torch.Tensor | str) -> str:
+    return bent if isinstance(bent, str) else "left as it is"
 
 
 def _listed(tree: Tree) -> str:

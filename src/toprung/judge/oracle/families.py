@@ -38,8 +38,10 @@ def bend(
     if family == "special_values":
         return _special_values(wide, structure, strength, rng).to(value.dtype)
     info = torch.finfo(value.dtype)
-    if family == "mixed_scales" and info.bits == 16:
-        strength *= 4 / 3  # from 2^-8: what an epsilon does must be seen in a type this coarse
+    if info.bits == 16:
+        # What an epsilon does must be seen in a type this coarse; and products of two large
+        # elements must not decide everything.
+        strength *= {"mixed_scales": 4 / 3, "heavy_tails": 5 / 6}.get(family, 1.0)
     if family == "large_offset":
         bent = _large_offset(wide, structure, -math.log2(info.eps) / 2 * strength, rng)
     else:
@@ -50,11 +52,11 @@ def bend(
 def _heavy_tails(
     x: torch.Tensor, structure: Structure, strength: float, rng: torch.Generator
 ) -> torch.Tensor:
-    """x / (1 - (1 - 1/h) |x| / top): the body stays, the largest grows h-fold (h = 32).
+    """x / (1 - (1 - 1/h) |x| / top): the body stays, the largest grows h-fold (h = 64).
 
     `top` is the largest of all, and in a quarter of the rows the largest of the row.
     """
-    height = 2 ** (5 * strength)
+    height = 2 ** (6 * strength)
     top = x.abs().max()
     if x.dim() > 1 and not structure.symmetric:
         own = torch.rand((*x.shape[:-1], 1), generator=rng) < 0.25

@@ -13,9 +13,10 @@ from .randomness import Recording, generator
 from .tolerance import EPS
 
 TIMES = 16.0
-"""How much stronger than a unit of a fine type is shaken: jumps (thresholds, rounding) are then
-found wherever an honest kernel may jump, and what changes smoothly is divided by it. Coarse types
-are shaken by a unit as it is, lest smooth changes bend."""
+"""Fine types are also shaken by this many units: jumps (thresholds, rounding) are then found
+wherever an honest kernel may jump. What changes smoothly is divided by it; what saturates, as the
+choice of the largest of many near ties, shows at one unit. Coarse types are shaken by a unit
+only, lest smooth changes bend."""
 
 FINE = 2.0**-20
 FEW = 256
@@ -52,10 +53,13 @@ class Shake:
 
 @dataclass(frozen=True)
 class Shaken:
-    """Outputs of shaken runs: `smooth` for floating outputs, `exact` for the others."""
+    """Outputs of shaken runs: `smooth` for floating outputs, `exact` for the others.
+
+    `times` says by how many units the inputs of each smooth run were shaken.
+    """
 
     smooth: list[Tensors]
-    times: float
+    times: list[float]
     exact: list[Tensors]
 
 
@@ -71,7 +75,7 @@ def shake(
 ) -> Shaken:
     """float64 runs on shaken inputs; more of them where one sample says too little."""
     unit, rng = EPS[precision], generator(secret, "shake")
-    times = TIMES if unit <= FINE else 1.0
+    times = [TIMES, 1.0] if unit <= FINE else [1.0]
     smooth: list[Tensors] = []
     exact: list[Tensors] = []
 
@@ -80,11 +84,11 @@ def shake(
 
     floating = [t for t in truth if t.is_floating_point() or t.is_complex()]
     if floating:
-        shaking = Shake(rng, times * unit)
-        smooth.append(run(shaking))
+        smooth = [run(Shake(rng, strength * unit)) for strength in times]
         few = min(t.numel() for t in floating) < FEW
-        if few or _leaps(truth, smooth[0], shaking.amplitude):
-            smooth += [run(shaking) for _ in range(AGAIN)]
+        if few or _leaps(truth, smooth[0], times[0] * unit):
+            smooth += [run(Shake(rng, times[0] * unit)) for _ in range(AGAIN)]
+            times += times[:1] * AGAIN
     if len(floating) < len(truth):
         amplitude = TIMES * min(unit, EPS["fp32"])
         # zeros must move too, or ties between them would look decided
@@ -106,7 +110,7 @@ def shake_declared(
         ]
         outputs = runner.declared(plan, moved, seed)
         runs.append([raised(output) for output in outputs])
-    return Shaken(runs, 1.0, runs)
+    return Shaken(runs, [1.0] * len(runs), runs)
 
 
 def raised(tensor: torch.Tensor) -> torch.Tensor:

@@ -70,8 +70,8 @@ class Evidence:
     declared: Sequence[torch.Tensor]
     """First the reference as it is, then other honest ways to compute it at that precision."""
     shaken: Sequence[torch.Tensor]
-    times: float
-    """How much stronger than by a unit the inputs of the shaken truths were shaken."""
+    times: Sequence[float]
+    """By how many units the inputs of each shaken truth were shaken."""
     terms: int
 
 
@@ -89,11 +89,10 @@ def measure(rule: Rule, rows: Rows, seen: Evidence) -> tuple[Yardstick, Profile]
         change = torch.stack(changes).amax(0) if len(changes) > 1 else changes[0]
         moves = [_change(rows.cut(s, elements, part), truth) for s in seen.shaken]
         jumps = _jumps(change, 4 * limit)
-        for move in moves:
-            jumps |= _jumps(move, seen.times * limit)
+        for move, times in zip(moves, seen.times, strict=True):
+            jumps |= _jumps(move, times * limit)
         own[part] = _rms_without(change, jumps)
-        squares = [_rms_without(move, jumps).square() for move in moves]
-        shaken[part] = torch.stack(squares).mean(0).sqrt() / seen.times
+        shaken[part] = _sensitivity(moves, seen.times, jumps)
         if bool(jumps.any()):
             place = jumps.flatten().nonzero().flatten()
             most = torch.stack([change, *moves]).amax(0)
@@ -160,7 +159,7 @@ def evidence(
     truth: torch.Tensor,
     declared: Sequence[torch.Tensor],
     shaken: Sequence[torch.Tensor],
-    times: float,
+    times: Sequence[float],
     terms: int,
 ) -> Evidence:
     """The same output of several runs, flattened."""
@@ -177,6 +176,18 @@ def _jumps(change: torch.Tensor, limit: torch.Tensor) -> torch.Tensor:
     if bool(beyond.any()):
         beyond &= change > JUMP * change.median(1, keepdim=True).values
     return beyond
+
+
+def _sensitivity(
+    moves: Sequence[torch.Tensor], times: Sequence[float], jumps: torch.Tensor
+) -> torch.Tensor:
+    """RMS change of each row for one unit: of runs shaken alike their RMS, of others the largest."""
+    result = torch.zeros(jumps.shape[0], dtype=torch.float64)
+    for strength in set(times):
+        alike = [m for m, t in zip(moves, times, strict=True) if t == strength]
+        squares = [_rms_without(move, jumps).square() for move in alike]
+        result = torch.maximum(result, torch.stack(squares).mean(0).sqrt() / strength)
+    return result
 
 
 def _rms_without(change: torch.Tensor, excluded: torch.Tensor) -> torch.Tensor:

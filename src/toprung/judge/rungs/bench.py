@@ -126,24 +126,17 @@ def _baseline(
         session = _bring_up(subject, other)
         try:
             found = {
-                plan.case.name: _samples(subject, session, plan, trusted=True).timing
-                for plan in plans
+                plan.case.name: _samples(subject, session, plan, trusted=True) for plan in plans
             }
         finally:
             session.close()
     except Refuted as broken:
         facts[f"{name}_missing"] = broken.message
         return None
-    for case, timing in found.items():
-        if _steady(timing):
-            services.remember(keys[case], timing.to_dict())
-    return found
-
-
-def _steady(timing: Timing) -> bool:
-    """Whether a time is known well enough to stand beside candidates of another day."""
-    low, high = timing.ci_us
-    return high - low < timing.median_us / 4
+    for case, samples in found.items():
+        if samples.steady:
+            services.remember(keys[case], samples.timing.to_dict())
+    return {case: samples.timing for case, samples in found.items()}
 
 
 def _bring_up(subject: Subject, candidate: Candidate) -> Session:

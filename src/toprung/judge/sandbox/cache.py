@@ -1,8 +1,8 @@
 """The processor's caches, emptied before each call, so that a call finds its inputs in memory.
 
-Two means. Lines of the lent arena are dropped by address, from every cache of every core: exact, and
+Two means. Lines of the inputs are dropped by address, from every cache of every core: exact, and
 0.6 ms for 16 MiB. What a process holds itself, its parameters, cannot be named from outside: a stream
-through memory pushes it out of the last-level cache, as far as 128 MiB reach.
+of twice the last-level cache pushes it out, where that is at most 128 MiB.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import os
 import platform
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from toprung.judge.wire.arena import Arena
@@ -22,29 +22,32 @@ from toprung.judge.wire.arena import Arena
 CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 SOURCE = Path(__file__).with_name("flush.c")
 MOST_STREAMED = 128 << 20
+"""Beyond this a stream costs more than it is worth: 50 ms a call on a cache of 300 MiB."""
 
 
 class Cache:
     """`builds` is a folder in which the compiled flush is kept."""
 
     def __init__(self, builds: Path) -> None:
-        self._bytes = min(2 * last_level_bytes(), MOST_STREAMED)
-        self._map = mmap.mmap(-1, self._bytes)
+        self._drop = _line_flush(builds)
+        needed = 2 * last_level_bytes()
+        self._bytes = needed if needed <= MOST_STREAMED or self._drop is None else 0
+        self._map = mmap.mmap(-1, max(self._bytes, 1))
         self._start = ctypes.addressof(ctypes.c_char.from_buffer(self._map))
         self._round = 0
-        self._drop = _line_flush(builds)
 
     @property
     def exact(self) -> bool:
         """Whether lines can be dropped by address here (x86-64 with a C compiler)."""
         return self._drop is not None
 
-    def flush(self, arena: Arena) -> None:
-        """Empty the caches of `arena`, and of what else a stream reaches."""
+    def flush(self, arena: Arena, ranges: Iterable[tuple[int, int]]) -> None:
+        """Empty the caches of `ranges` (offset, bytes) of `arena`, and of what a stream reaches."""
         self._round = (self._round + 1) % 256
         ctypes.memset(self._start, self._round, self._bytes)
         if self._drop is not None:
-            self._drop(arena.at(0, arena.size), arena.size)
+            for offset, nbytes in ranges:
+                self._drop(arena.at(offset, nbytes), nbytes)
 
 
 def last_level_bytes() -> int:

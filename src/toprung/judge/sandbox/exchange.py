@@ -133,7 +133,8 @@ class Exchange:
         self._poison(lent, case, places)
         staged = _row([tensor.nbytes for tensor in case.inputs.specs])
         self._publish(case.inputs.specs, staged, lent, places.inputs)
-        self._cache.flush(lent)
+        sizes = [tensor.nbytes for tensor in case.inputs.specs]
+        self._cache.flush(lent, zip(places.inputs, sizes, strict=True))
         limit = call_limit(case, first=case.name not in session.called)
         called, judge_us = session.call(case, places, content.staged.call_seed, limit)
         for size, offset, taken in self._outputs(case, places):

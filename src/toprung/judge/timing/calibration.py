@@ -15,7 +15,7 @@ from toprung.judge.sandbox.exchange import Exchange
 from toprung.judge.sandbox.session import Session
 from toprung.model.candidate import Candidate
 
-CALLS = 15
+CALLS = 25
 WARM_UP = 3
 NULL = Candidate(files={"kernel.null": "{}"}, main="kernel.null", dsl="null")
 

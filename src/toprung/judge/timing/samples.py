@@ -38,6 +38,12 @@ class Samples:
         return max(0.0, median(self.judge_us) - self.calibration.overhead_us)
 
     @property
+    def steady(self) -> bool:
+        """Whether the median is known well enough to stand beside candidates of another day."""
+        middle, low, high = median_interval(self.child_us)
+        return high - low < middle / 4
+
+    @property
     def timing(self) -> Timing:
         """Median and interval of what counts, the clock's resolution included."""
         middle, low, high = median_interval(self.credited_us, self.calibration.resolution_us)
