@@ -27,7 +27,9 @@ class Choices(Value):
     pages: Literal["huge", "plain"] = "huge"
     """Ask for huge pages behind outputs of 4 MiB and more."""
     schedule: Literal["static", "dynamic"] = "static"
-    grain: int = 16384
+    prefetch: bool = True
+    """While a row in the cache is computed, ask memory for the next one."""
+    grain: int = 32768
     """Elements that are worth a thread."""
     share: int = 1
     """Use one of so many threads."""

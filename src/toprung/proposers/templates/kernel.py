@@ -184,6 +184,8 @@ def _sweep(plan: Plan, stage: int, writer: Writer, choices: Choices) -> str:
     else:
         sweep = Sweep(plan, stage, writer, choices)
         template = environment().get_template("sweep.cpp.j2")
+    next_pointers = _next_pointers(plan, sweep, writer) if choices.prefetch else {}
+    sweep.ask_ahead(list(next_pointers))
     fulls = sweep.call_accumulators()
     declared = "".join(f"  {f.result_type} w{f.name[1:]};\n" for f in fulls)
     tiles = [tile for each in sweep.passes for _, tile in each.streams]
@@ -198,6 +200,7 @@ def _sweep(plan: Plan, stage: int, writer: Writer, choices: Choices) -> str:
         tiles=tiles,
         schedule="static" if choices.schedule == "static" else "dynamic, 1",
         pointers=_row_pointers(plan, sweep, writer),
+        next_pointers=list(next_pointers.values()),
         before=sweep.before,
         passes=sweep.passes,
     )
@@ -227,6 +230,21 @@ def _row_pointers(plan: Plan, sweep: Sweep, writer: Writer) -> list[str]:
         if output.level == Level.ELEMENT:
             lines.append(_output_pointer(plan, output.place, STORAGE[output.dtype]))
     return lines
+
+
+def _next_pointers(plan: Plan, sweep: Sweep, writer: Writer) -> dict[str, str]:
+    """Pointers to the next row of what differs from row to row -> their definitions."""
+    if plan.loops.family != "row" or plan.loops.segment or len(sweep.passes) < 2:
+        return {}
+    found: dict[str, str] = {}
+    for n in sweep.loads():
+        load = plan.expression.nodes[n]
+        assert isinstance(load, Load)
+        place = writer.outer_place(load, row="(r + (r + 1 < rows))")
+        if place != "0":
+            kind, name = STORAGE[load.dtype], f"{writer.base(n)}n"
+            found[name] = f"const {kind}* const {name} = {writer.base(n)} + {place};"
+    return found
 
 
 def _output_pointer(plan: Plan, place: int, kind: str) -> str:

@@ -18,7 +18,7 @@ def first_choices(plan: Plan) -> Choices:
     sum is one long chain, and the sum of a tensor waits for memory anyway."""
     if plan.loops.family in ("column", "full"):
         return Choices(sum_in="double")
-    return Choices()
+    return Choices(keep="output") if _may_keep_in_output(plan) else Choices()
 
 
 def space_of(plan: Plan, threads: int) -> Space:
@@ -33,12 +33,15 @@ def space_of(plan: Plan, threads: int) -> Space:
     if streams and not column:
         space["stream"] = (False, True)
     if _keeps(plan):
-        space["keep"] = ("scratch", "recompute") if column else ("scratch", "output", "recompute")
+        scratch = ("scratch", "recompute")
+        space["keep"] = ("output", *scratch) if _may_keep_in_output(plan) else scratch
     if not column:
         space["lanes"] = (32, 64, 16)
+    if plan.loops.family == "row":
+        space["prefetch"] = (True, False)
     space["schedule"] = ("static", "dynamic")
     space["vector"] = (512, 256)
-    space["grain"] = (16384, 65536, 8192)
+    space["grain"] = (32768, 131072, 8192)
     if _writes_much(plan):
         space["pages"] = ("huge", "plain")
     if not column:
@@ -55,6 +58,13 @@ def _keeps(plan: Plan) -> bool:
         for node in (plan.expression.nodes[n] for n in plan.nodes)
         if isinstance(node, Reduce)
     )
+
+
+def _may_keep_in_output(plan: Plan) -> bool:
+    """Whether a row may wait where its result will stand."""
+    whole = [o for o in plan.outputs if o.level == Level.ELEMENT]
+    fits = len(whole) == 1 and whole[0].dtype == "float32"
+    return fits and plan.loops.family == "row" and not plan.loops.segment and _keeps(plan)
 
 
 def _writes_much(plan: Plan) -> bool:

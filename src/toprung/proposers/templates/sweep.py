@@ -36,6 +36,8 @@ class Pass:
     reductions: list[Accumulated] = field(default_factory=list)
     body: list[str] = field(default_factory=list)
     segment: list[str] = field(default_factory=list)
+    ahead: list[str] = field(default_factory=list)
+    """Statements that ask memory for the next row."""
     streams: list[tuple[str, str]] = field(default_factory=list)
     """(place in the output, tile) of every output that is written past the caches."""
     after: list[str] = field(default_factory=list)
@@ -64,6 +66,15 @@ class Sweep:
         self.kept: list[tuple[str, str]] = []
         """(type, name) of the rows that are kept from one pass to the next."""
         self._build()
+
+    def ask_ahead(self, pointers: list[str]) -> None:
+        """Have the busiest pass, but the first, prefetch behind `pointers` of the next row."""
+        later = [each for each in self.passes[1:] if each.loops]
+        if not later or not pointers:
+            return
+        self.writer.pieces.add("ahead")
+        busiest = max(later, key=lambda each: sum("(" in line for line in each.body))
+        busiest.ahead = [f"prefetch<LANES>({pointer} + i);" for pointer in pointers]
 
     def _mine(self, output: Output) -> bool:
         return output.level > Level.CALL and self.plan.stage[output.node] == self.stage

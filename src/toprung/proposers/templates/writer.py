@@ -228,9 +228,10 @@ class Writer:
         """The pointer of a load for the whole call."""
         return f"p{self._numbers[node]}"
 
-    def outer_place(self, load: Load) -> str:
+    def outer_place(self, load: Load, row: str = "r") -> str:
         """Where a load's element, or for element loads its row, lies from the base pointer."""
-        return flat_place(self, strides(self.axes, load), self.outer_loops())
+        loops = [(label, row if name == "r" else name) for label, name in self.outer_loops()]
+        return flat_place(self, strides(self.axes, load), loops)
 
     def inner_place(self, load: Load) -> str:
         """The place of an element behind its row pointer."""
@@ -262,9 +263,9 @@ class ColumnWriter(Writer):
         loops = self.plan.loops
         return [(loops.outer, "r"), (loops.reduced, "m")]
 
-    def outer_place(self, load: Load) -> str:
+    def outer_place(self, load: Load, row: str = "r") -> str:
         steps = strides(self.axes, load)
-        loops = self.outer_loops()
+        loops = [(label, row if name == "r" else name) for label, name in self.outer_loops()]
         if not set(steps) & set(self.plan.loops.reduced):  # a value of each lane
             loops = [*loops, (self.plan.loops.element, "(from + l)")]
         return flat_place(self, steps, loops)

@@ -51,6 +51,23 @@ INLINE inline void lanes(int64_t from, int64_t to, F f) {
   for (int l = 0; l < rest; ++l) f(i + l, l);
 }
 
+//: ahead
+// The same, and `ahead(i)` once for every L elements: time to ask memory for what comes next.
+template <int L, class F, class G>
+INLINE inline void lanes(int64_t from, int64_t to, F f, G ahead) {
+  int64_t i = from;
+  for (; i + L <= to; i += L) {
+    ahead(i);
+#pragma omp simd
+    for (int l = 0; l < L; ++l) f(i + l, l);
+  }
+  lanes<L>(i, to, f);
+}
+template <int L, class T>
+INLINE inline void prefetch(const T* from) {
+  for (size_t byte = 0; byte < L * sizeof(T); byte += 64) __builtin_prefetch(reinterpret_cast<const char*>(from) + byte);
+}
+
 //: fill
 template <class T, int L>
 INLINE inline void fill(T (&a)[L], T value) {
@@ -303,30 +320,28 @@ INLINE inline double exponential_m1(double x) { return std::expm1(x); }
 
 //: one_plus_error_function after power_of_two
 // 1 + erf(x), which is erfc(-x): good in its lower tail too, and cheaper than erf itself. erfc(a)
-// is exp(-a * h(a)); beyond 4.1 it goes on falling as exp(-a^2) does.
+// is exp(-a * h(a)), where h was fitted up to 4.1 and grows beyond, so that the tail goes to zero.
 INLINE inline float one_plus_error_function(float x) {
   const float a = __builtin_fabsf(x);
-  const float b = a > 4.1f ? 4.1f : a;
-  float h = -1.02533598e-07f;
-  h = h * b + 2.5734505e-06f;
-  h = h * b - 2.87793773e-05f;
-  h = h * b + 0.000187718062f;
-  h = h * b - 0.000768801663f;
-  h = h * b + 0.00181286549f;
-  h = h * b - 0.000240097506f;
-  h = h * b - 0.0191392712f;
-  h = h * b + 0.102782756f;
-  h = h * b + 0.636617303f;
-  h = h * b + 1.12837934f;
-  const float g = h * b + (a - b) * (a + b);
+  float h = 6.2807527e-07f;
+  h = h * a - 1.30663866e-05f;
+  h = h * a + 0.000117116404f;
+  h = h * a - 0.000575237849f;
+  h = h * a + 0.00147860695f;
+  h = h * a + 0.000122291734f;
+  h = h * a - 0.019377606f;
+  h = h * a + 0.102870956f;
+  h = h * a + 0.636601508f;
+  h = h * a + 1.1283803f;
+  const float g = h * a;
   const float y = g > 87.0f ? -87.0f : -g;
   const float t = y * LOG2E + WHOLE;
   const float k = t - WHOLE;
   const float r = (y - k * LN2_HIGH) - k * LN2_LOW;
   const float p = exponential_tail(r) * (r * r) + r + 1.0f;
   const float e = p * bits<float>((bits<int32_t>(t) - bits<int32_t>(WHOLE) + 127) << 23);
-  const float far = g > 87.0f ? 0.0f : e;
-  return x < 0.0f ? far : 2.0f - far;
+  const float tail = g > 87.0f ? 0.0f : e;
+  return x < 0.0f ? tail : 2.0f - tail;
 }
 INLINE inline double one_plus_error_function(double x) { return std::erfc(-x); }
 
