@@ -217,6 +217,26 @@ SPECS = st.builds(
     st.sampled_from(sorted(ITEMSIZE)),
     st.lists(st.integers(0, 9), max_size=4).map(tuple),
 )
+
+PLAIN_NODES = st.recursive(
+    (st.none() | st.booleans() | st.integers() | REAL | TEXT).map(lambda v: {"v": v})
+    | st.sampled_from([{"dtype": "float32"}, {"float": "inf"}]),
+    lambda inner: (
+        st.lists(inner, max_size=3).map(lambda items: {"list": items})
+        | st.lists(st.tuples(TEXT, inner).map(list), max_size=3).map(lambda e: {"dict": e})
+    ),
+    max_leaves=5,
+)
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> Tree:
+    """Plain values, and tensors in order among them."""
+    specs = tuple(draw(st.lists(SPECS, max_size=2)))
+    nodes = [{"t": index} for index in range(len(specs))]
+    return Tree(layout={"tuple": [draw(PLAIN_NODES), {"list": nodes}]}, specs=specs)
+
+
 VALUES: st.SearchStrategy[Value] = st.one_of(
     TASKS,
     CANDIDATES,
@@ -228,7 +248,7 @@ VALUES: st.SearchStrategy[Value] = st.one_of(
     PROPOSALS,
     st.builds(Work, flops=COUNT, min_bytes=COUNT, uncounted=st.lists(NAMES, max_size=2).map(tuple)),
     st.builds(Spent, attempts=st.integers(0, 9), seconds=REAL, usd=REAL),
-    st.builds(Tree, layout=JSON_VALUES, specs=st.lists(SPECS, max_size=2).map(tuple)),
+    trees(),
 )
 
 

@@ -10,7 +10,7 @@ import torch
 from toprung.errors import Refuted
 from toprung.judge.child.program import Program
 from toprung.judge.wire.arena import Arena
-from toprung.judge.wire.protocol import Adopt, Call, Called, Construct, Load, OutputSlot
+from toprung.judge.wire.protocol import Adopt, Call, Called, Construct, Load, OutputSlot, Recall
 from toprung.judge.wire.trees import describe, spec_of, tensor_at
 from toprung.model.tensor import TensorSpec
 
@@ -136,18 +136,32 @@ def test_a_tensor_that_is_more_than_a_tensor_is_strange(
     assert words in (call(made, torch.ones(SHAPE)).strange or "")
 
 
-def test_aliases_overlaps_and_reuse_are_seen(tmp_path: Path) -> None:
+def test_aliases_and_overlaps_are_seen(tmp_path: Path) -> None:
     x = torch.ones(SHAPE)
     made = built(program(tmp_path, "def kernel(x):\n    return x[:]\n"))
     assert call(made, x).aliases == ((0, 0),)
     made = built(program(tmp_path, "def kernel(x):\n    return x[:1].clone().expand(4, 8)\n"))
     assert call(made, x).overlapping == (0,)
-    made = built(program(tmp_path, "kept = torch.zeros(4, 8)\ndef kernel(x):\n    return kept\n"))
-    assert not call(made, x).reused
-    assert call(made, x).reused
-    made = built(program(tmp_path, "def kernel(x):\n    return x * 2\n"))
-    assert not call(made, x).reused
-    assert not call(made, x).reused
+
+
+def test_interleaved_views_do_not_overlap(tmp_path: Path) -> None:
+    x = torch.ones(SHAPE)
+    body = "def kernel(x):\n    return torch.stack([x, x], 2).flatten(1).view(4, 8, 2).unbind(2)\n"
+    assert call(built(program(tmp_path, body)), x).overlapping == ()
+
+
+def test_earlier_results_are_held_and_handed_out_again(tmp_path: Path) -> None:
+    kept = "kept = torch.zeros(4, 8)\ndef kernel(x):\n    return kept.copy_(x)\n"
+    for body, same in (("def kernel(x):\n    return x * 2\n", True), (kept, False)):
+        made = built(program(tmp_path, body))
+        first = torch.randn(SHAPE)
+        call(made, first)
+        before = output(made, first)
+        call(made, torch.randn(SHAPE))
+        slot = OutputSlot(spec=spec_of(first), offset=OUTPUT, leaf=0)
+        assert made.recall(Recall(back=2, outputs=(slot,))).filled
+        assert torch.equal(output(made, first), before) == same
+        assert not made.recall(Recall(back=4, outputs=(slot,))).filled
 
 
 def test_another_shape_or_type_fills_nothing(tmp_path: Path) -> None:

@@ -110,9 +110,71 @@ def test_replies_are_strict() -> None:
     for message in ({"ok": True, "verdict": "passed"}, {"ok": False}, {"ok": 1, "x": 2}):
         with pytest.raises(WireError):
             parse(Done, message)
+    for elapsed in (10**400, 10**16):
+        with pytest.raises(WireError):
+            parse(
+                Called,
+                {
+                    "ok": True,
+                    "returned": {"layout": {"v": 1}},
+                    "elapsed_ns": elapsed,
+                    "cpu_ns": 0,
+                    "filled": True,
+                },
+            )
     negative = {"ok": True, "returned": {"layout": {"v": 1}}, "elapsed_ns": -5, "cpu_ns": 0}
     with pytest.raises(WireError):
         parse(Called, {**negative, "filled": True})
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        3,
+        {},
+        [],
+        {"t": 1},
+        {"t": "0"},
+        {"t": True},
+        {"list": 5},
+        {"list": [{"t": 0}, {"t": 0}]},
+        {"tuple": [{"t": 0}, {"v": 1, "t": 1}]},
+        {"dict": [[["a"], {"t": 0}]]},
+        {"dict": [["a"]]},
+        {"v": [1]},
+        {"float": "1"},
+        {"dtype": "os"},
+    ],
+)
+def test_a_forged_tree_is_refused(layout: Any) -> None:
+    spec = TensorSpec.contiguous("float32", (2,))
+    with pytest.raises(ValueError, match=r"tree|leaves|entry"):
+        Tree(layout=layout, specs=(spec,))
+
+
+def test_a_tree_without_end_is_refused() -> None:
+    node: Any = {"t": 0}
+    for _ in range(31):
+        node = {"list": [node]}
+    with pytest.raises(ValueError, match=r"tree|nested"):
+        Tree(layout=node, specs=(TensorSpec.contiguous("float32", ()),))
+    value: list = []
+    value.append(value)
+    with pytest.raises(Undescribable):
+        describe(value)
+
+
+def test_keys_that_json_has_no_word_for_are_named() -> None:
+    with pytest.raises(Undescribable, match="tuple for a key"):
+        describe({(0, 1): torch.zeros(1)})
+
+
+def test_dicts_with_the_same_keys_are_alike() -> None:
+    one, two = torch.zeros(1), torch.ones(1)
+    tree, tensors = describe({"b": one, "a": two})
+    other, others = describe({"a": two, "b": one})
+    assert tree == other
+    assert tensors[0] is others[0] is two
 
 
 def test_nobody_can_resize_what_was_lent() -> None:

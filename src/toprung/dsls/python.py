@@ -63,6 +63,17 @@ def _bound_names(body: list[ast.stmt]) -> list[str]:
     return names
 
 
+def needed_imports(candidate: Candidate) -> set[str]:
+    """First names of what the file cannot do without: imports at its top level, unguarded."""
+    names: set[str] = set()
+    for node in parse(candidate).body:
+        if isinstance(node, ast.Import):
+            names |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module.split(".")[0])
+    return names
+
+
 def calls_and_imports(candidate: Candidate) -> set[str]:
     """Last names of what is called, and first names of what is imported, anywhere in the file."""
     names: set[str] = set()

@@ -54,9 +54,9 @@ def detect(candidate: Candidate) -> Dsl:
 
 
 def _refuse_elsewhere(candidate: Candidate) -> None:
-    from .python import calls_and_imports
+    from .python import needed_imports
 
-    for package in sorted(calls_and_imports(candidate) & set(ELSEWHERE)):
+    for package in sorted(needed_imports(candidate) & set(ELSEWHERE)):
         raise Unavailable(
             f"the candidate imports {package}, and this version has no DSL {ELSEWHERE[package]!r}",
             hint="write it in C++ or plain PyTorch, or install a plug-in for that DSL",

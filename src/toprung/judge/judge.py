@@ -50,15 +50,17 @@ def check_target(target: str) -> None:
 class OpenTask:
     """A task whose oracle is up: its process, its exchange, and the options it was opened with."""
 
-    def __init__(self, nursery: Nursery, cache: Cache, task: Task, target: str, seed: int | None):
-        self.key = (task.digest, target, seed)
+    def __init__(self, nursery: Nursery, cache: Cache, task: Task, options: ClimbOptions):
+        seed = options.seed
+        self.key = (task.digest, options.target, seed)
         self._process: Process = nursery.spawn(
             ORACLE, walled=False, limits=Limits.for_footprint(8 << 30)
         )
         rng = random.Random(seed) if seed is not None else random.SystemRandom()
         try:
-            self._oracle = Oracle(self._process.channel, ORACLE_S)
-            opened = self._oracle.open(task, rng.getrandbits(62), target)
+            patience = min(ORACLE_S, options.timeout_s)
+            self._oracle = Oracle(self._process.channel, patience)
+            opened = self._oracle.open(task, rng.getrandbits(62), options.target)
             self.exchange = Exchange(self._oracle, opened, cache, rng)
         except ChildFault as died:
             raise TaskError(f"the reference's process failed: {died}") from died
@@ -132,7 +134,7 @@ class Judge:
         key = (task.digest, options.target, options.seed)
         if self._opened is None or self._opened.key != key or options.seed is not None:
             self._drop()
-            self._opened = OpenTask(self._nursery, self._cache, task, options.target, options.seed)
+            self._opened = OpenTask(self._nursery, self._cache, task, options)
         self._opened.exchange.mode = None
         return self._opened
 

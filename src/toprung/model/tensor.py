@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -44,7 +45,7 @@ PRECISION_OF_DTYPE: dict[str, Precision] = {
     "float8_e5m2": "fp8_e5m2",
 }
 
-Size = Annotated[int, Field(ge=0)]
+Size = Annotated[int, Field(ge=0, le=2**62)]
 
 
 class TensorSpec(Value):
@@ -86,13 +87,52 @@ class TensorSpec(Value):
         return (span + 1) * ITEMSIZE[self.dtype]
 
 
+DEEPEST = 30
+"""How deep a tree may be nested."""
+
+
 class Tree(Value):
     """How tensors and plain values are nested; `specs[i]` describes the tensor leaf `{"t": i}`.
 
-    `layout` is JSON: `{"t": i}` a tensor, `{"v": x}` a plain value (None, bool, int, float, str),
-    `{"list": [...]}`, `{"tuple": [...]}`, `{"dict": [[key, node], ...]}`, `{"dtype": "float32"}`,
-    and `{"float": "inf"}` for floats that JSON has no word for.
+    `layout` is JSON: `{"t": i}` a tensor, counted from 0 in order, `{"v": x}` a plain value (None,
+    bool, int, float, str), `{"list": [...]}`, `{"tuple": [...]}`, `{"dict": [[key, node], ...]}` with
+    keys that are strings or numbers, `{"dtype": "float32"}`, and `{"float": "inf"}` for floats that
+    JSON has no word for. Anything else is refused: trees come from hostile processes too.
     """
 
     layout: Json
     specs: tuple[TensorSpec, ...] = ()
+
+    @model_validator(mode="after")
+    def _grammar(self) -> Tree:
+        leaves = list(_leaves(self.layout, 0))
+        if leaves != list(range(len(self.specs))):
+            raise ValueError(f"leaves {leaves[:8]} do not match {len(self.specs)} tensors")
+        return self
+
+
+def _leaves(node: Json, depth: int) -> Iterator[int]:
+    """The tensor leaves below `node`, in order; raises `ValueError` outside the grammar."""
+    if depth > DEEPEST or not isinstance(node, dict) or len(node) != 1:
+        raise ValueError(f"not a node of a tree: {str(node)[:60]}")
+    ((kind, content),) = node.items()
+    if kind == "t" and type(content) is int:
+        yield content
+    elif kind in ("list", "tuple") and isinstance(content, list):
+        for item in content:
+            yield from _leaves(item, depth + 1)
+    elif kind == "dict" and isinstance(content, list):
+        for entry in content:
+            if not (isinstance(entry, list) and len(entry) == 2 and _plain(entry[0])):
+                raise ValueError(f"not an entry of a dict: {str(entry)[:60]}")
+            yield from _leaves(entry[1], depth + 1)
+    elif not (
+        (kind == "v" and _plain(content))
+        or (kind == "dtype" and content in ITEMSIZE)
+        or (kind == "float" and content in ("inf", "-inf", "nan"))
+    ):
+        raise ValueError(f"not a node of a tree: {str(node)[:60]}")
+
+
+def _plain(content: Json) -> bool:
+    return content is None or isinstance(content, bool | int | float | str)

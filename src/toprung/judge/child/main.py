@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from toprung.errors import CompileError, Refuted
+from toprung.errors import CompileError, Refuted, WireError
 from toprung.judge.wire.arena import Arena
 from toprung.judge.wire.channel import Channel, Closed
 from toprung.judge.wire.protocol import (
@@ -20,6 +20,7 @@ from toprung.judge.wire.protocol import (
     Failure,
     Lend,
     Load,
+    Recall,
     Request,
 )
 from toprung.model.value import Value
@@ -45,7 +46,11 @@ def serve(channel: Channel) -> None:
             reply = _answer(program, request, fds)
         except BaseException as error:  # SystemExit and KeyboardInterrupt are the candidate's too
             reply = _failure(error)
-        channel.send(reply.to_dict())
+        try:
+            channel.send(reply.to_dict())
+        except (WireError, ValueError) as unsendable:
+            text = f"its answer cannot be sent: {type(unsendable).__name__}"
+            channel.send(Failure(kind="exception", message=text).to_dict())
 
 
 def _answer(program: Any, request: Request, fds: list[int]) -> Value:
@@ -59,6 +64,8 @@ def _answer(program: Any, request: Request, fds: list[int]) -> Value:
         program.adopt(request)
     if isinstance(request, Call):
         return program.call(request)
+    if isinstance(request, Recall):
+        return program.recall(request)
     return Done()
 
 

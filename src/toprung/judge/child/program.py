@@ -12,6 +12,7 @@ from toprung.dsls import table
 from toprung.errors import Refuted
 from toprung.judge.clock.stopwatch import stopwatch
 from toprung.judge.wire.arena import Arena
+from toprung.judge.wire.memory import aliases, overlapping
 from toprung.judge.wire.protocol import (
     Adopt,
     Call,
@@ -21,11 +22,17 @@ from toprung.judge.wire.protocol import (
     Load,
     Loaded,
     OutputSlot,
+    Recall,
+    Recalled,
     StateSpec,
 )
 from toprung.judge.wire.trees import Undescribable, describe, rebuild, spec_of, tensor_at
 from toprung.model.candidate import Candidate
 from toprung.model.tensor import Tree
+
+HELD = 4
+"""Results that are held while they are small: memory returned twice shows in one of them."""
+MOST_HELD_BYTES = 32 << 20
 
 
 class Program:
@@ -40,7 +47,7 @@ class Program:
         self._module: torch.nn.Module | None = None
         self._params: dict[str, torch.Tensor] = {}
         self._restore: list[tuple[torch.Tensor, torch.Tensor]] = []
-        self._held: list[torch.Tensor] = []
+        self._held: list[list[torch.Tensor]] = []
 
     def load(self, request: Load) -> Loaded:
         """Compile and import what lies in the folder."""
@@ -105,18 +112,30 @@ class Program:
             raise Refuted(
                 f"the call returned something that is neither tensors nor numbers: {strange}"
             ) from None
-        called = Called(
+        strange = _strange(results)
+        self._hold(results)
+        return Called(
             returned=tree,
             elapsed_ns=lap.elapsed_ns,
             cpu_ns=lap.cpu_ns,
-            filled=self._fill(request.outputs, results),
-            strange=_strange(results),
-            aliases=tuple(_aliases(results, leaves)),
-            overlapping=tuple(_overlapping(results)),
-            reused=bool(_spans(results) & _spans(self._held)),
+            filled=strange is None and self._fill(request.outputs, results),
+            strange=strange,
+            aliases=tuple(aliases(results, leaves)),
+            overlapping=tuple(overlapping(results)),
         )
-        self._held = results
-        return called
+
+    def recall(self, request: Recall) -> Recalled:
+        """Copy an earlier result, which its owner still holds, to its slots once more."""
+        if request.back > len(self._held):
+            return Recalled(filled=False)
+        return Recalled(filled=self._fill(request.outputs, self._held[-request.back]))
+
+    def _hold(self, results: list[torch.Tensor]) -> None:
+        """Keep the last result as a caller would, and more of them while they are small."""
+        self._held.append(results)
+        nbytes = sum(tensor.numel() * tensor.element_size() for tensor in results)
+        keep = HELD if nbytes <= MOST_HELD_BYTES else 1
+        del self._held[:-keep]
 
     @property
     def _lent(self) -> Arena:
@@ -176,38 +195,3 @@ def _strange(results: list[torch.Tensor]) -> str | None:
         if tensor.device.type != "cpu" or tensor.layout != torch.strided:
             return f"output {index} is a {tensor.layout} tensor on {tensor.device}"
     return None
-
-
-def _span(tensor: torch.Tensor) -> tuple[int, int]:
-    start = tensor.data_ptr()
-    reach = sum(
-        (size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True)
-    )
-    return start, start + (reach + 1) * tensor.element_size()
-
-
-def _spans(tensors: list[torch.Tensor]) -> set[int]:
-    return {tensor.data_ptr() for tensor in tensors if tensor.numel()}
-
-
-def _meet(one: torch.Tensor, other: torch.Tensor) -> bool:
-    if not one.numel() or not other.numel():
-        return False
-    (low, high), (start, end) = _span(one), _span(other)
-    return low < end and start < high
-
-
-def _aliases(results: list[torch.Tensor], inputs: list[torch.Tensor]) -> Iterable[tuple[int, int]]:
-    for i, result in enumerate(results):
-        for j, given in enumerate(inputs):
-            if _meet(result, given):
-                yield i, j
-
-
-def _overlapping(results: list[torch.Tensor]) -> Iterable[int]:
-    for i, result in enumerate(results):
-        within = any(
-            size > 1 and step == 0 for size, step in zip(result.shape, result.stride(), strict=True)
-        )
-        if within or any(_meet(result, other) for other in results[:i]):
-            yield i

@@ -47,6 +47,8 @@ class CaseSpec(Value):
     returned: Tree
     aliases: tuple[tuple[int, int], ...] = ()
     """Pairs (returned leaf, input leaf) that share memory in the reference itself."""
+    overlapping: tuple[Count, ...] = ()
+    """Leaves that overlap themselves or another leaf in what the reference itself returns."""
     reference_us: Annotated[float, Field(ge=0)]
     """One call of the reference on the CPU, warm; for limits, not for comparison."""
     work: Work

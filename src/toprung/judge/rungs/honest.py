@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from toprung.errors import Refuted
+from toprung.judge.oracle.values import CaseSpec
 
 from .base import Facts
 from .run import wrong_kind
@@ -23,13 +24,9 @@ def check(subject: Subject) -> Facts:
     """Calls beyond those that checked correctness, indistinguishable from them."""
     for index, case in subject.open_cases:
         with subject.on(case):
-            reused = [_probe(subject, index, linger=bool(n % 2)) for n in range(CALLS)]
-            if any(reused):
-                raise Refuted(
-                    "it returns the same memory from call to call: an earlier result changes under "
-                    "its owner's hands",
-                    hint="allocate each output afresh, as the reference does",
-                )
+            taken = [_probe(subject, index, linger=bool(n % 2)) for n in range(CALLS)]
+            for back in range(2, 5):
+                _hold_to(subject, case, back, taken[-back])
     return {
         "calls": CALLS * len(subject.open_cases),
         "idle_seconds": IDLE_S,
@@ -37,12 +34,28 @@ def check(subject: Subject) -> Facts:
     }
 
 
-def _probe(subject: Subject, index: int, *, linger: bool) -> bool:
-    """One more call, looked at from every side; whether its output lies where the last one lay."""
+def _hold_to(subject: Subject, case: CaseSpec, back: int, taken: tuple[bytes, ...]) -> None:
+    """An earlier result must still be what it was when it was returned."""
+    held = subject.exchange.recalled(subject.live, case, back)
+    borrowed = {leaf for leaf, _ in case.aliases}
+    returned = [out.source == "return" and out.index not in borrowed for out in case.outputs]
+    if held is not None and any(
+        own and now != then for own, now, then in zip(returned, held, taken, strict=True)
+    ):
+        raise Refuted(
+            "it returns the same memory again and again: an earlier result has changed under its "
+            "owner's hands",
+            hint="allocate each output afresh, as the reference does",
+        )
+
+
+def _probe(subject: Subject, index: int, *, linger: bool) -> tuple[bytes, ...]:
+    """One more call, looked at from every side; fingerprints of its outputs."""
     subject.remaining()
     exchange = subject.exchange
     content = exchange.stage(index)
     outcome = exchange.call(subject.live, content)
+    taken = exchange.fingerprint(outcome)
     problem = wrong_kind(content.case, outcome.called)
     if problem:
         raise Refuted(problem)
@@ -65,4 +78,4 @@ def _probe(subject: Subject, index: int, *, linger: bool) -> bool:
             hint="finish every thread before returning",
         )
     exchange.forget(content)
-    return outcome.called.reused
+    return taken

@@ -66,8 +66,9 @@ def wrong_kind(case: CaseSpec, called: Called) -> str | None:
     for leaf, given in called.aliases:
         if (leaf, given) not in allowed:
             return f"output {leaf} shares memory with input {given}; the reference's does not"
-    if called.overlapping:
-        return f"output {called.overlapping[0]} overlaps itself or another output"
+    strange = set(called.overlapping) - set(case.overlapping)
+    if strange:
+        return f"output {min(strange)} overlaps itself or another output"
     if not called.filled:
         return "a buffer that the reference changes is missing, or has another type or shape"
     return None

@@ -20,6 +20,9 @@ from toprung.model.measurement import Measurement
 from toprung.model.roofline import Roofline
 from toprung.model.task import Task
 
+SHARE = 0.75
+"""Of the whole climb's time: more than this spent waiting for the candidate is its own fault."""
+
 
 @dataclass
 class CaseFigures:
@@ -94,7 +97,7 @@ class Subject:
     def remaining(self) -> float:
         """Seconds left of the whole climb; raises when none are, and blames who used them up."""
         left = self.options.timeout_s - (time.monotonic() - self.started)
-        if self.session is not None and self.session.seconds > self.options.timeout_s / 2:
+        if self.session is not None and self.session.seconds > SHARE * self.options.timeout_s:
             raise Refuted(
                 f"its own part of the climb took {self.session.seconds:.0f} s",
                 hint="make it faster, or give it more with --timeout",

@@ -102,12 +102,14 @@ class Exchange:
             self._publish(tuple(entry.spec for entry, _ in kept), places, lent, places)
             session.adopt(tuple(entry for entry, _ in kept), places, timeout)
         session.process.freeze()
+        session.process.settle()
 
     def linger(self, session: Session, outcome: Outcome, seconds: float) -> int | None:
         """Let the candidate idle; the first output that has changed since it was taken, if any."""
         session.process.thaw()
         time.sleep(seconds)
         session.process.freeze()
+        session.process.settle()
         assert session.arena is not None
         for index, (size, offset, taken) in enumerate(
             self._outputs(outcome.content.case, outcome.places)
@@ -115,6 +117,30 @@ class Exchange:
             if not session.arena.equals(offset, self._private, taken, size):
                 return index
         return None
+
+    def fingerprint(self, outcome: Outcome) -> tuple[bytes, ...]:
+        """Digests of the outputs that were just taken."""
+        outputs = self._outputs(outcome.content.case, outcome.places)
+        return tuple(self._private.digest(taken, size) for size, _, taken in outputs)
+
+    def recalled(self, session: Session, case: CaseSpec, back: int) -> tuple[bytes, ...] | None:
+        """Digests of an earlier call's outputs as the candidate's process holds them now.
+
+        Buffers and inputs that a call changes hold other values by now and are left out; `None`
+        when the result is no longer held.
+        """
+        assert session.arena is not None
+        places = session.place(case)
+        session.process.thaw()
+        held = session.recall(case, places, back, MIN_CALL_S)
+        session.process.freeze()
+        session.process.settle()
+        if not held:
+            return None
+        return tuple(
+            session.arena.digest(offset, out.spec.nbytes) if out.source == "return" else b""
+            for out, offset in zip(case.outputs, places.outputs, strict=True)
+        )
 
     def stage(self, case: int, family: Family = "as_given", *, truth: bool = False) -> Content:
         """Content never seen before; `staged.skipped` says why a family has none."""

@@ -19,6 +19,7 @@ from .cgroup import Cgroup
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 POLL_S = 0.02
+MOST_FILES = 50_000
 
 
 def total_memory() -> int:
@@ -70,6 +71,7 @@ class Watchdog:
         kill: Callable[[], None],
     ):
         self.broken: str | None = None
+        self.lent_bytes = 0
         self._cgroup = cgroup
         self._root = root
         self._scratch = scratch
@@ -97,7 +99,10 @@ class Watchdog:
     def _watch(self) -> None:
         round_ = 0
         while not self._stop.wait(POLL_S) and self.broken is None:
-            reason = self._look(every_half_second=round_ % 25 == 0)
+            try:
+                reason = self._look(every_half_second=round_ % 25 == 0)
+            except Exception as blind:  # a watchdog that cannot see lets nobody pass
+                reason = f"its limits could not be watched ({type(blind).__name__})"
             if reason:
                 self.break_limit(reason)
             round_ += 1
@@ -111,10 +116,11 @@ class Watchdog:
             return self._too_many
         # Forked processes share pages: the exact sum is slow, so it is asked only when in doubt.
         limit = self._limits.memory_bytes
-        memory = sum(map(_private_bytes, pids))
+        limit += self.lent_bytes
+        memory = sum(map(_resident_bytes, pids))
         if memory > limit and sum(map(_proportional_bytes, pids)) > limit:
             return f"it used more than {self._limits.memory_bytes / 2**30:.1f} GiB of memory"
-        if every_half_second and _folder_bytes(self._scratch) > self._limits.file_bytes:
+        if every_half_second and not _fits(self._scratch, self._limits.file_bytes):
             return f"it wrote more than {self._limits.file_bytes / 2**30:.1f} GiB of files"
         return None
 
@@ -134,23 +140,20 @@ def tree_of(root: int) -> Iterator[int]:
             continue
 
 
-def _private_bytes(pid: int) -> int:
-    """Resident memory less what is backed by files and shared memory (the lent arena)."""
-    try:
-        _, resident, shared, *_ = Path(f"/proc/{pid}/statm").read_text().split()
-    except (OSError, ValueError):
-        return 0
-    return (int(resident) - int(shared)) * PAGE
+def _resident_bytes(pid: int) -> int:
+    """Anonymous and shared memory in use; what is backed by files left out."""
+    return _kilobytes(f"/proc/{pid}/status", ("RssAnon:", "RssShmem:"))
 
 
 def _proportional_bytes(pid: int) -> int:
-    """Anonymous memory, each page divided among the processes that share it."""
-    try:
-        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-            if line.startswith("Pss_Anon:"):
-                return int(line.split()[1]) * 1024
-    except (OSError, ValueError):
-        pass
+    """The same, each page divided among the processes that share it."""
+    return _kilobytes(f"/proc/{pid}/smaps_rollup", ("Pss_Anon:", "Pss_Shmem:"))
+
+
+def _kilobytes(path: str, fields: tuple[str, ...]) -> int:
+    with contextlib.suppress(OSError):
+        lines = [line.split() for line in Path(path).read_text().splitlines()]
+        return 1024 * sum(int(line[1]) for line in lines if line and line[0] in fields)
     return 0
 
 
@@ -171,10 +174,17 @@ def _tasks_of_user() -> int:
     return total
 
 
-def _folder_bytes(folder: Path) -> int:
-    total = 0
-    for root, _, files in os.walk(folder):
-        for name in files:
-            with contextlib.suppress(OSError):
-                total += Path(root, name).lstat().st_blocks * 512
-    return total
+def _fits(folder: Path, nbytes: int) -> bool:
+    """Whether a folder holds at most so many bytes, in at most `MOST_FILES` files and folders."""
+    total = count = 0
+    stack = [str(folder)]
+    while stack:
+        with contextlib.suppress(OSError):  # gone meanwhile, or too deep to be named
+            for entry in os.scandir(stack.pop()):
+                count += 1
+                total += entry.stat(follow_symlinks=False).st_blocks * 512
+                if total > nbytes or count > MOST_FILES:
+                    return False
+                if entry.is_dir(follow_symlinks=False):
+                    stack.append(entry.path)
+    return True

@@ -23,6 +23,8 @@ START_S = 120.0
 """Importing torch from a cold disk can take long; a process that is not up by then never will be."""
 
 FREEZE_S = 5.0
+SETTLE_S = 1e-4
+LATE_NS = 20_000
 
 KEPT_OUTPUT = 8_000
 
@@ -126,6 +128,7 @@ class Process:
         self._report = report
         self._closed = False
         self._frozen: set[int] = set()
+        self._ran_ns: dict[str, int] = {}
         try:
             message, fds = report.receive(START_S)
         except (Closed, Silent) as gone:
@@ -134,7 +137,7 @@ class Process:
         self._pidfd = fds[0]
         warden: int = message["warden"]
         self._first = next(iter(tree_of(warden)), warden)
-        self._exit: Message | None = None
+        self._exit: Message = {}
         self._tail = b""
         self._watchdog = Watchdog(warden, scratch, limits, cgroup, self.kill)
         self._drain = threading.Thread(
@@ -174,8 +177,12 @@ class Process:
         return reply
 
     def epitaph(self) -> str:
-        """How it ended, in words; waits for the end."""
-        end = self._wait()
+        """How it ended, in words; ends it when it has only hung up."""
+        end = self._wait(2)
+        if not end and not self._watchdog.broken:
+            self.kill()
+            self._wait(30)
+            return "it closed its connection to the judge"
         if self._watchdog.broken:
             return self._watchdog.broken
         code = int(end.get("exit", 0))
@@ -189,6 +196,10 @@ class Process:
         self._drain.join(timeout=1)
         return self._tail.decode("utf-8", "replace")
 
+    def allow_shared(self, nbytes: int) -> None:
+        """Shared memory that the judge lends does not count as the process's own."""
+        self._watchdog.lent_bytes = nbytes
+
     def freeze(self) -> None:
         """Stop every thread of it and wait until all stand still."""
         self._frozen = seen = set[int]()
@@ -200,10 +211,32 @@ class Process:
         deadline = time.monotonic() + FREEZE_S
         while not all(map(_stands_still, seen)):
             if time.monotonic() > deadline:
-                raise HarnessError("a sandboxed process could not be frozen")
+                self.kill()
+                raise ChildFault(
+                    "it could not be stopped after its call",
+                    hint="end every process and thread before returning",
+                )
+
+    def settle(self) -> None:
+        """After `freeze`: wait until the kernel has booked what ran before, and take it down.
+
+        What `thaw` finds beyond that was done by waking up unseen.
+        """
+        before: dict[str, int] = {}
+        while (now := _processor_time(self._frozen)) != before:
+            before = now
+            time.sleep(SETTLE_S)
+        self._ran_ns = now
 
     def thaw(self) -> None:
-        """Let it run on."""
+        """Let it run on; raises `ChildFault` when it has not stood still since it was frozen."""
+        if self._ran_ns and not _same_time(self._ran_ns, _processor_time(self._frozen)):
+            self.kill()
+            raise ChildFault(
+                "it ran while it was frozen between two calls",
+                hint="do all work inside the call; no timers and no helpers that wake it",
+            )
+        self._ran_ns = {}
         for pid in self._frozen:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGCONT)
@@ -237,7 +270,7 @@ class Process:
             return
         self._closed = True
         self.kill()
-        self._wait()
+        self._wait(30)
         self._watchdog.stop()
         self._drain.join(timeout=2)
         self.channel.close()
@@ -247,12 +280,11 @@ class Process:
             self._cgroup.close()
         remove(self.scratch)
 
-    def _wait(self) -> Message:
-        if self._exit is None:
-            try:
-                self._exit, _ = self._report.receive(30)
-            except (Closed, Silent):
-                self._exit = {}
+    def _wait(self, seconds: float) -> Message:
+        """What the warden reported of the end; empty while there is no report."""
+        if not self._exit:
+            with contextlib.suppress(Closed, Silent):
+                self._exit, _ = self._report.receive(seconds)
         return self._exit
 
     def _read_output(self, fd: int, limit: int) -> None:
@@ -265,6 +297,23 @@ class Process:
                     self._watchdog.break_limit(
                         f"it wrote more than {limit / 2**20:.0f} MiB to standard output"
                     )
+
+
+def _processor_time(pids: set[int]) -> dict[str, int]:
+    """Time on a processor of every thread, as the kernel counts it in nanoseconds."""
+    found: dict[str, int] = {}
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            for task in os.scandir(f"/proc/{pid}/task"):
+                found[task.path] = int(Path(task.path, "schedstat").read_bytes().split(None, 1)[0])
+    return found
+
+
+def _same_time(before: dict[str, int], after: dict[str, int]) -> bool:
+    """Whether no thread came, went, or ran longer than booking it late could explain."""
+    return before.keys() == after.keys() and all(
+        after[task] - before[task] <= LATE_NS for task in before
+    )
 
 
 def _scrubbed() -> dict[str, str]:

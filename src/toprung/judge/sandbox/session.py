@@ -23,6 +23,8 @@ from toprung.judge.wire.protocol import (
     Load,
     Loaded,
     OutputSlot,
+    Recall,
+    Recalled,
     StateSpec,
     parse,
 )
@@ -101,6 +103,7 @@ class Session:
         """Lend memory for at least `nbytes` of tensors; replaces what was lent before."""
         self.arena = Arena.create(nbytes + SLACK)
         request = Lend(arena_bytes=self.arena.size)
+        self.process.allow_shared(self.arena.size)
         self._ask(request, Done, 30, fds=(self.arena.fd,))
         return self.arena
 
@@ -152,16 +155,7 @@ class Session:
         Returns the child's reply, and the microseconds in between on the judge's clock. The request
         is posted before the thaw, so that only the call itself lies between.
         """
-        slots = tuple(
-            OutputSlot(
-                spec=out.spec,
-                offset=offset,
-                leaf=out.index if out.source == "return" else None,
-                buffer=out.name if out.source == "buffer" else None,
-            )
-            for out, offset in zip(case.outputs, places.outputs, strict=True)
-            if out.source != "input"
-        )
+        slots = _slots(case, places)
         request = Call(inputs=case.inputs, offsets=places.inputs, outputs=slots, seed=seed)
         self.process.post(request.to_dict())
         start = time.perf_counter_ns()
@@ -169,9 +163,15 @@ class Session:
         message = self.process.hear(timeout)
         self.process.freeze()
         judge_us = (time.perf_counter_ns() - start) / 1e3
+        self.process.settle()
         self.seconds += judge_us / 1e6
         self.called.add(case.name)
         return self._parsed(Called, message), judge_us
+
+    def recall(self, case: CaseSpec, places: Places, back: int, timeout: float) -> bool:
+        """Have the result of an earlier call copied to `places` once more; false when it is gone."""
+        request = Recall(back=back, outputs=_slots(case, places, buffers=False))
+        return self._ask(request, Recalled, timeout).filled
 
     def close(self) -> None:
         """End the process and take the memory back."""
@@ -199,3 +199,17 @@ class Session:
             error = CompileError if reply.kind == "compile" else Refuted
             raise error(reply.message, hint=reply.hint, details=reply.traceback)
         return reply
+
+
+def _slots(case: CaseSpec, places: Places, *, buffers: bool = True) -> tuple[OutputSlot, ...]:
+    """Where the outputs of a call go that do not lie in an input."""
+    return tuple(
+        OutputSlot(
+            spec=out.spec,
+            offset=offset,
+            leaf=out.index if out.source == "return" else None,
+            buffer=out.name if out.source == "buffer" else None,
+        )
+        for out, offset in zip(case.outputs, places.outputs, strict=True)
+        if out.source == "return" or (buffers and out.source == "buffer")
+    )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import fcntl
+import hashlib
 import mmap
 import os
 
@@ -76,6 +77,11 @@ class Arena:
     def equals(self, offset: int, other: Arena, there: int, nbytes: int) -> bool:
         """Whether a range has the same bytes in another arena."""
         return _memcmp(self.at(offset, nbytes), other.at(there, nbytes), nbytes) == 0
+
+    def digest(self, offset: int, nbytes: int) -> bytes:
+        """A fingerprint of a range."""
+        self.at(offset, nbytes)
+        return hashlib.blake2b(self.view[offset : offset + nbytes], digest_size=16).digest()
 
     def close(self) -> None:
         """Unmap and close. Views that tensors still hold keep the mapping alive."""

@@ -25,7 +25,7 @@ MAX_LINE = 2_000
 Offset = Annotated[int, Field(ge=0)]
 Text = Annotated[str, Field(max_length=MAX_TEXT)]
 Line = Annotated[str, Field(max_length=MAX_LINE)]
-Nanoseconds = Annotated[int, Field(ge=0)]
+Nanoseconds = Annotated[int, Field(ge=0, le=10**15)]
 
 
 class StateSpec(Value):
@@ -84,6 +84,21 @@ class Call(Value):
     seed: int
 
 
+class Recall(Value):
+    """Hand out once more what an earlier call returned: 1 is the last call, 2 the one before."""
+
+    op: Literal["recall"] = "recall"
+    back: Annotated[int, Field(ge=1, le=4)]
+    outputs: tuple[OutputSlot, ...]
+
+
+class Recalled(Value):
+    """Whether that result is still held and was copied to its slots."""
+
+    ok: Literal[True] = True
+    filled: bool
+
+
 class Lend(Value):
     """The arena in which tensors will lie, in place of the present one; its descriptor travels with this message."""
 
@@ -91,7 +106,7 @@ class Lend(Value):
     arena_bytes: Offset
 
 
-Request = Load | Lend | Construct | Adopt | Call
+Request = Load | Lend | Construct | Adopt | Call | Recall
 
 
 class Failure(Value):
@@ -141,8 +156,6 @@ class Called(Value):
     """Pairs (returned leaf, input leaf) that share memory."""
     overlapping: tuple[int, ...] = ()
     """Returned leaves in which two elements share one address, or which overlap another leaf."""
-    reused: bool = False
-    """Whether a leaf lies where a leaf of the previous result, still held, lies."""
 
 
 Reply = TypeVar("Reply", bound=Value)

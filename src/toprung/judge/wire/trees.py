@@ -48,7 +48,10 @@ def tensor_at(arena: Arena, offset: int, spec: TensorSpec) -> torch.Tensor:
 def describe(value: Any) -> tuple[Tree, list[torch.Tensor]]:
     """The tree of `value` and its tensors in order; raises `Undescribable`."""
     tensors: list[torch.Tensor] = []
-    layout = _layout(value, tensors, "")
+    try:
+        layout = _layout(value, tensors, "")
+    except RecursionError:
+        raise Undescribable("the value is nested without end") from None
     return Tree(layout=layout, specs=tuple(spec_of(t) for t in tensors)), tensors
 
 
@@ -63,12 +66,21 @@ def _layout(value: Any, tensors: list[torch.Tensor], where: str) -> dict[str, An
     if isinstance(value, torch.dtype):
         return {"dtype": str(value).removeprefix("torch.")}
     if isinstance(value, Mapping):
-        return {"dict": [[k, _layout(v, tensors, f"{where}[{k!r}]")] for k, v in value.items()]}
+        return {"dict": _entries(value, tensors, where)}
     if isinstance(value, Sequence):
         kind = "tuple" if isinstance(value, tuple) else "list"
         return {kind: [_layout(v, tensors, f"{where}[{i}]") for i, v in enumerate(value)]}
     kind = type(value)
     raise Undescribable(f"{where or 'the value'} is a {kind.__module__}.{kind.__qualname__}")
+
+
+def _entries(value: Mapping[Any, Any], tensors: list[torch.Tensor], where: str) -> list[Any]:
+    """Entries in the order of their keys, so that two dicts with the same keys are alike."""
+    for key in value:
+        if type(key) not in (str, int, float, bool):
+            raise Undescribable(f"{where or 'the value'} has a {type(key).__name__} for a key")
+    keys = sorted(value, key=lambda key: (type(key).__name__, key))
+    return [[key, _layout(value[key], tensors, f"{where}[{key!r}]")] for key in keys]
 
 
 def rebuild(layout: Any, tensors: Sequence[torch.Tensor]) -> Any:
