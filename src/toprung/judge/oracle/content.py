@@ -10,7 +10,8 @@ from toprung.errors import TaskError
 from toprung.model.task import Case, Family
 from toprung.model.tensor import Tree
 
-from .families import bend
+from .families import Dose, bend
+from .needles import stick
 from .plants import Level, plant
 from .randomness import derive, generator
 from .reference import Reference
@@ -52,7 +53,7 @@ class Content:
         return self._drawn("plain")
 
     def draw(
-        self, family: Family, strength: float, level: Level, *labels: object
+        self, family: Family, dose: Dose, level: Level, *labels: object
     ) -> list[torch.Tensor] | str:
         """Inputs of `family`; or why no input has room for it."""
         leaves = self._drawn(family, *labels)
@@ -60,13 +61,13 @@ class Content:
         if family == "as_given":
             return self._planted(leaves, level, secret)
         bent = [
-            bend(family, leaf, structure, strength, rng)
+            bend(family, leaf, structure, dose.strength, rng)
             for leaf, structure, rng in zip(leaves, self.structures, secret, strict=True)
         ]
-        if family == "large_offset":  # one input: products of two offsets leave no digits at all
-            room = [i for i, one in enumerate(bent) if not isinstance(one, str)]
+        room = [i for i, one in enumerate(bent) if not isinstance(one, str)]
+        if dose.alone and room:
             chosen = generator(self.seed, family, *labels, "input")
-            only = room[int(torch.randint(len(room), (), generator=chosen))] if room else None
+            only = room[int(torch.randint(len(room), (), generator=chosen))]
             bent = [one if i == only else _left(one) for i, one in enumerate(bent)]
         if all(isinstance(one, str) for one in bent):
             if not bent:
@@ -76,6 +77,17 @@ class Content:
         return [
             leaf if isinstance(one, str) else one for leaf, one in zip(leaves, bent, strict=True)
         ]
+
+    def needled(self, height: float, *labels: object) -> list[torch.Tensor] | None:
+        """The task's own values with needles `height` times their range; `None` without room."""
+        leaves = self._drawn("needles", *labels)
+        stuck = [
+            stick(leaf, structure, height, i == 0, generator(self.seed, "needles", *labels, i))
+            for i, (leaf, structure) in enumerate(zip(leaves, self.structures, strict=True))
+        ]
+        if all(one is None for one in stuck):
+            return None
+        return [leaf if one is None else one for leaf, one in zip(leaves, stuck, strict=True)]
 
     def _drawn(self, *labels: object) -> list[torch.Tensor]:
         tree, leaves = self.reference.draw(self.case, derive(self.seed, *labels, "inputs"))

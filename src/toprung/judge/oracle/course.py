@@ -13,7 +13,8 @@ from .comparison import Expected
 from .content import Content
 from .discovery import Discovery, discover
 from .execution import Runner, Tensors
-from .families import STRENGTHS
+from .families import Dose, doses
+from .needles import HEIGHTS, has_needles
 from .plants import LEVELS, Level
 from .randomness import derive
 from .truth import Measured, Truth, declared_of, nonfinite_share, truth_of
@@ -38,6 +39,15 @@ class _Habit:
 
     level: Level
     truth: Truth
+    plain: Truth
+
+
+@dataclass(frozen=True)
+class _Needled:
+    """How high needles may stand, and what they make of the profile."""
+
+    height: float
+    truth: Truth
 
 
 @dataclass
@@ -50,7 +60,9 @@ class Course:
     measured: Measured
     seed: int
     _habit: _Habit | None = None
-    _strengths: dict[str, float] = field(default_factory=dict)
+    _needled: _Needled | None = None
+    _first_dose: dict[str, int] = field(default_factory=dict)
+    """By family: what weaker doses were found necessary; stronger ones are not tried again."""
 
     @classmethod
     def first_look(cls, content: Content, runner: Runner, measured: Measured, seed: int) -> Course:
@@ -80,7 +92,8 @@ class Course:
 
     def adopt(self, runner: Runner) -> None:
         """The module has other parameters now: what was known of conditioning is void."""
-        self.runner, self._habit, self._strengths = runner, None, {}
+        self.runner, self._first_dose = runner, {}
+        self._habit, self._needled = None, None
 
     def bears(self, runner: Runner) -> bool:
         """Whether a module with other parameters is as finite as the present one."""
@@ -104,14 +117,16 @@ class Course:
     def truth(self, family: Family, draw: int) -> Ready | str:
         """Inputs with their float64 truth, or why this family cannot be asked here."""
         if family == "as_given":
-            leaves = self._as_given(self.habit.level, draw)
+            leaves = self._own(draw, truth=True)[0]
             found = self._truth_of(leaves, family, draw)
             return Ready(leaves, found.expected, found.note)
         if self.measured.tolerance.preset == "kernelbench":
             return "the kernelbench preset knows the task's own inputs only"
         reason = ""
-        for strength in [s for s in STRENGTHS if s <= self._strengths.get(family, 1.0)]:
-            leaves = self.content.draw(family, strength, "none", draw)
+        for index, dose in enumerate(doses(family)):
+            if index < self._first_dose.get(family, 0):
+                continue
+            leaves = self.content.draw(family, dose, "none", draw)
             if isinstance(leaves, str):
                 return leaves
             try:
@@ -119,9 +134,9 @@ class Course:
             except TaskError as failed:
                 reason = failed.message
                 continue
-            reason = self._unfit(found, family) or ""
+            reason = self._unfit(found, family, dose) or ""
             if not reason:
-                self._strengths[family] = strength
+                self._first_dose[family] = index
                 return Ready(leaves, found.expected, found.note)
         return reason
 
@@ -129,23 +144,23 @@ class Course:
         """Inputs with the declared precision's answer; the profile comes from `as_given`."""
         if family != "as_given":
             return self.truth(family, draw)
-        habit = self.habit
-        leaves = self._as_given(habit.level, draw)
+        leaves, known = self._own(draw, truth=False)
         expected = declared_of(
             self.measured,
             self.runner,
             self.discovery.plan,
             leaves,
             self.call_seed(family, draw),
-            habit.truth.profiles,
+            known.profiles,
         )
-        return Ready(leaves, expected, habit.truth.note)
+        return Ready(leaves, expected, known.note)
 
     @property
     def habit(self) -> _Habit:
         """Found at first use: how boldly elements can be planted, and the profile of the case."""
         if self._habit is None:
             self._habit = self._find_habit()
+            self._needled = self._find_needled(self._habit)
         return self._habit
 
     def _find_habit(self) -> _Habit:
@@ -162,11 +177,38 @@ class Course:
             except TaskError:  # the reference was not made for it: plant milder ones, or none
                 continue
             if _bears(plain, bold):
-                return _Habit(level, bold)
-        return _Habit("none", plain)
+                return _Habit(level, bold, plain)
+        return _Habit("none", plain, plain)
+
+    def _find_needled(self, habit: _Habit) -> _Needled | None:
+        """The highest needles that the reference bears, if any. KernelBench's rule knows none."""
+        if self.measured.tolerance.preset == "kernelbench":
+            return None
+        for height in HEIGHTS:
+            if height > 1 and habit.level != "strong":
+                continue
+            leaves = self.content.needled(height, "habit")
+            if leaves is None:
+                return None
+            try:
+                found = self._truth_of(leaves, "as_given", -1)
+            except TaskError:
+                continue
+            if found.unfit is None and _bears(habit.plain, found):
+                return _Needled(height, found)
+        return None
+
+    def _own(self, draw: int, truth: bool) -> tuple[Tensors, Truth]:
+        """The task's own values with some planted, or with needles; and what is known of such."""
+        habit, needled = self.habit, self._needled
+        if needled and has_needles(derive(self.seed, "needles"), draw, truth):
+            leaves = self.content.needled(needled.height, draw)
+            if leaves is not None:
+                return leaves, needled.truth
+        return self._as_given(habit.level, draw), habit.truth
 
     def _as_given(self, level: Level, *labels: object) -> Tensors:
-        leaves = self.content.draw("as_given", 1.0, level, *labels)
+        leaves = self.content.draw("as_given", Dose(1.0), level, *labels)
         assert not isinstance(leaves, str), "the task's own values always fit"
         return leaves
 
@@ -180,13 +222,18 @@ class Course:
             derive(self.seed, family, draw, "truth"),
         )
 
-    def _unfit(self, found: Truth, family: Family) -> str | None:
+    def _unfit(self, found: Truth, family: Family, dose: Dose) -> str | None:
         if family != "special_values":
             usual = self.habit.truth.expected
             for one, normal in zip(found.expected, usual, strict=True):
                 share = nonfinite_share(one)
                 if share > 1.5 * nonfinite_share(normal):
                     return f"the reference itself is not finite in {share:.1%} of {one.label}"
+        if family == "large_offset" and not dose.alone:
+            for one, profile in zip(found.expected, found.profiles, strict=True):
+                floor = one.rule.natural_floor(profile.terms) if one.rule else 0.0
+                if profile.flagged or profile.own > floor:
+                    return f"offsets in every input leave few digits in {one.label}"
         return found.unfit
 
     def _labels(self) -> list[str]:

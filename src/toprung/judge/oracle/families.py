@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 
@@ -17,6 +18,24 @@ from toprung.model.task import Family
 from .structure import Structure
 
 STRENGTHS = (1.0, 0.5, 0.25)
+
+
+@dataclass(frozen=True)
+class Dose:
+    """How much of a family: its strength, and whether one input alone is bent, or each."""
+
+    strength: float
+    alone: bool = False
+
+
+def doses(family: Family) -> tuple[Dose, ...]:
+    """What is tried, in order, until the reference itself is well-conditioned."""
+    usual = tuple(Dose(strength) for strength in STRENGTHS)
+    if family != "large_offset":
+        return usual
+    # Products of two offsets may leave no digits; differences of two are what cancels best.
+    return (usual[0], *(Dose(strength, alone=True) for strength in STRENGTHS))
+
 
 GOLDEN = 0.6180339887498949
 """Multiples of this modulo 1 fill the unit interval evenly, with neighbours far apart."""
