@@ -255,6 +255,7 @@ COLUMN: dict[str, Reference] = {
     "mean_of_columns": Reference("return u.mean(0)", "column"),
     "maximum_in_the_middle": Reference("return torch.max(u, dim=1)[0]", "column", THREE_D),
     "variance_of_columns": Reference("return u.var(0)", "column"),
+    "argmin_in_the_middle": Reference("return u.argmin(1)", "column", THREE_D),
 }
 
 FULL: dict[str, Reference] = {

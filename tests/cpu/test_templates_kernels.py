@@ -49,6 +49,7 @@ COMPILED = (
     "cosine_loss",
     "whole_numbers",
     "variance_of_columns",
+    "argmin_in_the_middle",
     "mse",
     "frobenius",
     "gelu_of_several",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from .accumulate import Accumulator
 from .choices import Choices
 from .ir import Reduce
 from .lower import NotCovered
@@ -22,12 +21,10 @@ class ColumnSweep(Sweep):
     def row_place(self) -> str:
         return "m * WIDTH + l"
 
-    def accumulator_of(self, node: int) -> Accumulator:
-        reduce = self.nodes[node]
-        assert isinstance(reduce, Reduce)
-        if reduce.function.startswith("arg"):
-            raise NotCovered(f"{reduce.function} over dimensions that others follow")
-        return super().accumulator_of(node)
+    def _position(self, reduce: Reduce) -> str:
+        if self.writer.axes.resolve(reduce.label) != self.plan.loops.reduced:
+            raise NotCovered(f"{reduce.function} over dimensions in another order than in memory")
+        return "m"
 
     def _row_statements(self, nodes: list[int]) -> list[str]:
         """Values of each lane, in one loop over the lanes; results of reductions among them."""
@@ -36,8 +33,10 @@ class ColumnSweep(Sweep):
         for n in nodes:
             name, kind = self.writer.name(n), self.writer.row_type(n)
             arrays.append(f"{kind} {name}[WIDTH];")
-            if isinstance(self.nodes[n], Reduce):
-                lines.append(f"{name}[l] = a{name[1:]}[l];")
+            node = self.nodes[n]
+            if isinstance(node, Reduce):
+                place = "_at" if node.function.startswith("arg") else ""
+                lines.append(f"{name}[l] = a{name[1:]}{place}[l];")
             else:
                 lines.append(f"{name}[l] = {self.writer.row_expression(n)};")
             if self.nodes[n].kind != "f32":

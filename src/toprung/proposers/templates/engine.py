@@ -43,15 +43,21 @@ class Program:
             if capture.graph is None:
                 raise _nothing(f"case {capture.case!r}: {capture.refused}")
             graphs.append(capture.graph)
-        chosen = next((g for g in graphs if all(g.accepts(other) for other in graphs)), None)
-        if chosen is None:
-            raise _nothing("the cases lead to different operators, and one kernel is wanted")
+        programs = [cls.of_graph(graph) for graph in graphs]
+        for program in programs:
+            if all(program.graph.accepts(graph) for graph in graphs):
+                return program
+        raise _nothing("the cases lead to different operators, and one kernel is wanted")
+
+    @classmethod
+    def of_graph(cls, graph: Graph) -> Program:
+        """Match one graph; raises `NothingToPropose`."""
         try:
-            plan = plan_of(chosen)
-            source_of(plan, chosen, first_choices(plan))
+            plan = plan_of(graph)
+            source_of(plan, graph, first_choices(plan))
         except (NotCovered, Unreadable) as reason:
             raise _nothing(str(reason)) from None
-        return cls(chosen, plan)
+        return cls(graph, plan)
 
     def candidate(self, choices: Choices) -> Candidate:
         """The kernel with these choices."""
