@@ -12,6 +12,8 @@ from toprung.model.tensor import TensorSpec, Tree
 
 from .arena import Arena
 
+MOST_TENSORS = 1000
+
 
 class Undescribable(TypeError):
     """A value that has no place in a tree; the message says where and what."""
@@ -57,6 +59,8 @@ def describe(value: Any) -> tuple[Tree, list[torch.Tensor]]:
 
 def _layout(value: Any, tensors: list[torch.Tensor], where: str) -> dict[str, Any]:
     if isinstance(value, torch.Tensor):
+        if len(tensors) == MOST_TENSORS:
+            raise Undescribable(f"the value holds more than {MOST_TENSORS} tensors")
         tensors.append(value)
         return {"t": len(tensors) - 1}
     if isinstance(value, float) and not math.isfinite(value):
