@@ -17,12 +17,15 @@ from references import COVERED, REFUSED, Reference, graph_of
 from toprung.model.task import Case, Task
 from toprung.proposers.base import NothingToPropose
 from toprung.proposers.templates.axes import Label
+from toprung.proposers.templates.choices import Choices
 from toprung.proposers.templates.engine import TemplateEngine
 from toprung.proposers.templates.graph import Graph
 from toprung.proposers.templates.ir import Apply, Const, Index, Load, Pick, Reduce, Size
 from toprung.proposers.templates.lower import NotCovered
 from toprung.proposers.templates.match import Plan, plan_of, strides
 from toprung.proposers.templates.sizes import evaluate
+from toprung.proposers.templates.source import source_of
+from toprung.proposers.templates.space import first_choices
 
 pytestmark = pytest.mark.cpu
 
@@ -199,9 +202,8 @@ def test_branches_on_sizes_become_conditions() -> None:
     reference = Reference("return u * 2 if u.shape[0] > 3 else u + 1", "pointwise")
     graph = graph_of(reference)
     assert any("3" in guard for guard in graph.guards)
-    task = Task(name="x", reference=reference.source)
-    (proposal,) = TemplateEngine().propose(task, (), (), 1)
-    assert "_require(" in proposal.candidate.source
+    plan = plan_of(graph)
+    assert "_require((s" in source_of(plan, graph, first_choices(plan))
 
 
 def test_cases_that_lead_to_different_operators_are_refused() -> None:
@@ -213,15 +215,18 @@ def test_cases_that_lead_to_different_operators_are_refused() -> None:
 
 
 def test_names_tell_the_engine_nothing() -> None:
-    plain = COVERED["softmax_by_hand"].source
-    misleading = plain.replace("Zq", "Conv2d").replace("(self, u)", "(self, kernel)")
-    misleading = misleading.replace("torch.exp(u - u.max", "torch.exp(kernel - kernel.max")
-    assert "kernel" in misleading
+    plain = COVERED["softmax_by_hand"]
+    misleading = Reference(
+        plain.body.replace("torch.exp(u - u.max", "torch.exp(matmul - matmul.max"),
+        "row",
+        args="matmul",
+        init="self.conv = torch.nn.Identity()",
+    )
     written = [
-        TemplateEngine().propose(Task(name=name, reference=text), (), (), 1)[0].candidate.source
-        for name, text in (("x", plain), ("matmul", misleading))
+        _without_symbols(source_of(plan_of(graph), graph, Choices()))
+        for graph in (graph_of(plain), graph_of(misleading))
     ]
-    assert _without_symbols(written[0]) == _without_symbols(written[1])
+    assert written[0] == written[1]
 
 
 def _without_symbols(source: str) -> str:

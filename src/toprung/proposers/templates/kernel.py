@@ -110,7 +110,7 @@ def _head(
     """Sizes and pointers of the whole call."""
     lines = [
         f"const int64_t {symbol} = {tensors[f'input.{index}']}.size({dim});"
-        for symbol, (index, dim) in sorted(graph.symbols.items())
+        for symbol, (index, dim) in sorted(graph.symbols.items(), key=lambda entry: entry[1])
     ]
     loops = plan.loops
     sizes = {"rows": loops.outer, "cols": loops.element}
