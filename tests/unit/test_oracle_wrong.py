@@ -204,7 +204,7 @@ BATCH_NORM = {
         x, None, None, n_weight, n_bias, training=True
     ),
     "no epsilon": lambda x, n_weight, n_bias, n_running_mean, n_running_var, **_: F.batch_norm(
-        x, n_running_mean, n_running_var, n_weight, n_bias, eps=0.0
+        x, n_running_mean, n_running_var, n_weight, n_bias, eps=1e-30
     ),
 }
 OTHERS = {

@@ -61,8 +61,11 @@ def _compare_exact(expected: Expected, got: torch.Tensor) -> Finding:
     if expected.declared is not None:
         wrong &= got != expected.declared
     flags, spare = expected.yardstick.flags, expected.yardstick.spare
+    far = _far(expected, got, wrong)
     if flags is not None:
         wrong[flags.index] = False
+    if far.sum() > expected.yardstick.far:
+        wrong, spare = wrong | far, 0
     count = int(wrong.sum())
     ok = count <= spare
     why = None
@@ -71,10 +74,23 @@ def _compare_exact(expected: Expected, got: torch.Tensor) -> Finding:
         why = (
             f"{expected.label}: {count} of {got.numel()} elements differ, the first at "
             f"{position(first, expected.spec.shape)}: got {got[first].item()}, "
-            f"want {expected.want[first].item()}; integers and booleans must be exact"
+            f"want {expected.want[first].item()}; integers and booleans must be exact, but "
+            f"for as far as rounding moves them"
         )
     severity = 0.0 if ok else 1.0 + count
     return Finding(ok, why, severity, {}, False, 0 if ok else count, got.numel())
+
+
+def _far(expected: Expected, got: torch.Tensor, wrong: torch.Tensor) -> torch.Tensor:
+    """Elements that rounding may decide, but that lie beyond where it was seen to move them."""
+    yard, far = expected.yardstick, torch.zeros_like(wrong)
+    if yard.flags is not None:
+        place = yard.flags.index
+        off = (got[place].double() - expected.want[place].double()).abs()
+        far[place] = wrong[place] & (off > yard.flags.slack)
+    elif yard.reach < math.inf:
+        far = wrong & ((got.double() - expected.want.double()).abs() > yard.reach)
+    return far
 
 
 class _Comparison:

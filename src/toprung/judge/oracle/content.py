@@ -41,16 +41,18 @@ class Content:
 
     def require_same_shapes(self, other: Tree) -> None:
         """Raise `TaskError` when a draw differs in types or shapes from the first."""
-        if other.specs != self.tree.specs:
+        if other.specs == self.tree.specs:
+            return
+        with self.reference.pointing("get_inputs"):
             raise TaskError(
                 f"get_inputs() returns other shapes or types on another draw (case "
                 f"{self.case.name!r}): {_listed(self.tree)}, then {_listed(other)}",
                 hint="draw values at random, not shapes; give each shape a case of its own",
             )
 
-    def plain(self) -> list[torch.Tensor]:
+    def plain(self, *labels: object) -> list[torch.Tensor]:
         """The task's own values, nothing planted: what the task itself must be able to bear."""
-        return self._drawn("plain")
+        return self._drawn("plain", *labels)
 
     def draw(
         self, family: Family, dose: Dose, level: Level, *labels: object

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from toprung.errors import TaskError
 from toprung.judge.clock.work import count_work
 from toprung.judge.wire.trees import rebuild
-from toprung.model.task import Family
+from toprung.model.task import FAMILIES, Family
 
 from .comparison import Expected
 from .content import Content
@@ -17,7 +17,7 @@ from .families import Dose, doses
 from .needles import HEIGHTS, has_needles
 from .plants import LEVELS, Level
 from .randomness import derive
-from .truth import Measured, Truth, declared_of, nonfinite_share, truth_of
+from .truth import Measured, Truth, decides, declared_of, nonfinite_share, truth_of
 from .values import CaseSpec
 
 GROWTH = 64.0
@@ -69,7 +69,10 @@ class Course:
         """Call the reference once on the task's own values."""
         leaves = content.plain()
         first = derive(seed, "first") % 2**31
-        discovery = discover(runner, content.case.name, content.tree, leaves, first)
+        with content.reference.pointing("forward"):
+            discovery = discover(
+                runner, content.case.name, content.tree, leaves, first, lambda: content.plain(2)
+            )
         return cls(content, discovery, runner, measured, seed)
 
     def spec(self) -> CaseSpec:
@@ -85,6 +88,8 @@ class Course:
             outputs=found.plan.outputs,
             returned=found.returned,
             aliases=found.aliases,
+            overlapping=found.overlapping,
+            plain_fixed=found.plain_fixed,
             reference_us=found.reference_us,
             work=work,
             labels=tuple(self._labels()),
@@ -159,8 +164,16 @@ class Course:
     def habit(self) -> _Habit:
         """Found at first use: how boldly elements can be planted, and the profile of the case."""
         if self._habit is None:
-            self._habit = self._find_habit()
-            self._needled = self._find_needled(self._habit)
+            with self.content.reference.pointing("forward"):
+                habit = self._find_habit()
+                self._habit, self._needled = habit, self._find_needled(habit)
+                if not self._decides_anything(habit):
+                    self._habit = None
+                    raise TaskError(
+                        f"rounding alone decides case {self.content.case.name!r}: a constant would "
+                        f"pass on every input family",
+                        hint="return values that small changes of the inputs change little",
+                    )
         return self._habit
 
     def _find_habit(self) -> _Habit:
@@ -179,6 +192,17 @@ class Course:
             if _bears(plain, bold):
                 return _Habit(level, bold, plain)
         return _Habit("none", plain, plain)
+
+    def _decides_anything(self, habit: _Habit) -> bool:
+        """Whether a constant is refuted by the task's own values, or else by any family."""
+        if self.measured.tolerance.preset == "kernelbench" or decides([habit.plain]):
+            return True
+        other = self._truth_of(self._as_given("none", "other"), "as_given", -2)
+        if decides([habit.plain, other]):
+            return True
+        return any(
+            isinstance(self.truth(family, -1), Ready) for family in FAMILIES if family != "as_given"
+        )
 
     def _find_needled(self, habit: _Habit) -> _Needled | None:
         """The highest needles that the reference bears, if any. KernelBench's rule knows none."""
@@ -237,7 +261,11 @@ class Course:
         return found.unfit
 
     def _labels(self) -> list[str]:
-        labels = [
+        labels = []
+        fixed = all(structure.fixed for structure in self.content.structures)
+        if fixed and not self.discovery.draws:
+            labels.append("inputs never vary: a stored answer would pass")
+        labels += [
             f"input {i}: {structure.label}"
             for i, structure in enumerate(self.content.structures)
             if structure.label

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 
 from toprung.errors import TaskError
+from toprung.judge.wire.memory import aliases, overlapping
 from toprung.judge.wire.trees import spec_of
 from toprung.model.tensor import Tree
 
-from .execution import Plan, Runner, Tensors, described
+from .execution import Plan, Runner, Tensors, described, nesting
 from .randomness import Recording
 from .values import OutputSpec
 
@@ -26,13 +28,26 @@ class Discovery:
     plan: Plan
     returned: Tree
     aliases: tuple[tuple[int, int], ...]
+    overlapping: tuple[int, ...]
     reference_us: float
     draws: int
     """Random draws in `forward`."""
+    plain_fixed: bool
+    """Whether plain values among what it returns are the same on other inputs."""
 
 
-def discover(runner: Runner, case: str, inputs: Tree, leaves: Tensors, seed: int) -> Discovery:
-    """Call the reference on copies of `leaves` and look at what has changed."""
+def discover(
+    runner: Runner,
+    case: str,
+    inputs: Tree,
+    leaves: Tensors,
+    seed: int,
+    others: Callable[[], Tensors],
+) -> Discovery:
+    """Call the reference on copies of `leaves` and look at what has changed.
+
+    `others` are asked for when it returns plain values, which may or may not depend on inputs.
+    """
     own = [leaf.clone() for leaf in leaves]
     buffers = {name: tensor.clone() for name, tensor in runner.model.named_buffers()}
     parameters = {name: tensor._version for name, tensor in runner.model.named_parameters()}
@@ -63,8 +78,25 @@ def discover(runner: Runner, case: str, inputs: Tree, leaves: Tensors, seed: int
         runner.declared(plan, leaves, seed)
         elapsed = min(elapsed, time.perf_counter() - start)
     return Discovery(
-        plan, tree, tuple(_aliases(returned, own)), elapsed * 1e6, len(recording.draws)
+        plan,
+        tree,
+        tuple(aliases(returned, own)),
+        tuple(overlapping(returned)),
+        elapsed * 1e6,
+        len(recording.draws),
+        nesting(tree.layout) == tree.layout or _same_plain(runner, plan, others(), seed + 1),
     )
+
+
+def _same_plain(runner: Runner, plan: Plan, leaves: Tensors, seed: int) -> bool:
+    """Whether a call on other inputs returns the plain values of `plan`."""
+    buffers = {name: tensor.clone() for name, tensor in runner.model.named_buffers()}
+    own = [leaf.clone() for leaf in leaves]
+    tree, _ = described(runner.call(plan, own, seed, Recording()))
+    with torch.no_grad():
+        for name, tensor in runner.model.named_buffers():
+            tensor.copy_(buffers[name])
+    return tree.layout == plan.returned
 
 
 def same(one: torch.Tensor, other: torch.Tensor) -> bool:
@@ -95,13 +127,3 @@ def _require_known(name: str, before: dict[str, torch.Tensor]) -> None:
             f"forward() creates buffer {name!r}",
             hint="register every buffer in __init__",
         )
-
-
-def _aliases(returned: Tensors, inputs: Tensors) -> list[tuple[int, int]]:
-    places = [leaf.untyped_storage().data_ptr() for leaf in inputs]
-    return [
-        (i, j)
-        for i, tensor in enumerate(returned)
-        for j, place in enumerate(places)
-        if tensor.numel() and tensor.untyped_storage().data_ptr() == place
-    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -23,6 +24,7 @@ from .yardstick import (
     Yardstick,
     ambiguous,
     evidence,
+    exact_expected_of,
     exact_profile,
     exact_yardstick,
     expected_of,
@@ -37,6 +39,8 @@ MOST_ALLOWED = 0.5
 """Beyond this share of a row's RMS, what is allowed says nothing any more."""
 
 MOST_FLAGGED = 0.1
+NOTHING_LEFT = 0.9
+"""Where this share of an output is flagged, the rest says nothing."""
 
 
 @dataclass(frozen=True)
@@ -109,13 +113,36 @@ def declared_of(
         rule, flat = measured.rule(output.dtype), flattened(output)
         rows = _rows(spec.spec.shape, output)
         if rule is None:
-            yardstick = exact_yardstick(None, profile.flagged, output.numel())
+            yardstick = exact_expected_of(profile, output.numel())
         else:
             yardstick = expected_of(rule, rows, flat, profile)
         result.append(
             Expected(spec.label, spec.spec, rule, flat, None, yardstick, rows, output.is_complex())
         )
     return tuple(result)
+
+
+def decides(truths: Sequence[Truth]) -> bool:
+    """Whether draws refute anything: false where zeros, or one constant, would pass on all."""
+    return any(
+        _decided([truth.expected[place] for truth in truths], one)
+        for truth in truths[:1]
+        for place, one in enumerate(truth.profiles)
+    )
+
+
+def _decided(draws: Sequence[Expected], profile: Profile) -> bool:
+    if draws[0].rule is not None:
+        return profile.flagged < NOTHING_LEFT and profile.nine_tenths < 1.0
+    low, high = -math.inf, math.inf
+    for one in draws:
+        flags = one.yardstick.flags
+        if flags is None or flags.index.numel() < NOTHING_LEFT * one.want.numel():
+            return True
+        want = one.want[flags.index].double()
+        low = max(low, float((want - flags.slack).max()))
+        high = min(high, float((want + flags.slack).min()))
+    return low > high
 
 
 def nonfinite_share(expected: Expected) -> float:
@@ -141,7 +168,7 @@ def _expected(
     yardstick: Yardstick
     if rule is None:
         flags = ambiguous(truth, [*ways, *(run[place] for run in shaken.exact)])
-        yardstick = exact_yardstick(flags, 0.0, declared.numel())
+        yardstick = exact_yardstick(flags)
         profile = exact_profile(flags, declared.numel())
     else:
         moved = [run[place] for run in shaken.smooth]

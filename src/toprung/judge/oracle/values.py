@@ -49,6 +49,8 @@ class CaseSpec(Value):
     """Pairs (returned leaf, input leaf) that share memory in the reference itself."""
     overlapping: tuple[Count, ...] = ()
     """Leaves that overlap themselves or another leaf in what the reference itself returns."""
+    plain_fixed: bool = True
+    """Whether plain values in `returned` were the same on two different draws of inputs."""
     reference_us: Annotated[float, Field(ge=0)]
     """One call of the reference on the CPU, warm; for limits, not for comparison."""
     work: Work

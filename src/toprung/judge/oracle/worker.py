@@ -58,10 +58,13 @@ def _answer(examiner: Any, operation: Any, request: dict[str, Any], fds: list[in
 def _told(error: Exception) -> dict[str, Any]:
     """What the judge is told: an error on purpose as it is, any other as the harness's own."""
     known = isinstance(error, ToprungError)
-    text = getattr(error, "details", None) or "".join(traceback.format_exception(error))
+    if isinstance(error, TaskError):
+        details = error.details  # lines of the task's own, where there are any
+    else:
+        details = None if known else "".join(traceback.format_exception(error))
     return {
         "kind": type(error).__name__ if known else "HarnessError",
         "message": str(error) if known else f"the oracle failed: {type(error).__name__}: {error}",
         "hint": getattr(error, "hint", None),
-        "details": text if not known or isinstance(error, TaskError) else None,
+        "details": details,
     }

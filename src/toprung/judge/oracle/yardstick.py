@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -39,7 +40,8 @@ class Profile:
     nine_tenths: float
     """What nine tenths of the rows stay below: their allowance relative to their RMS, at most 1."""
     unscaled: float
-    """The largest allowance of a row that has none (its truth is zero, but for rounding)."""
+    """The largest allowance of a row that has none (its truth is zero, but for rounding);
+    of integers the largest slack of an element."""
     flagged: float
     """Share of flagged elements."""
 
@@ -60,6 +62,10 @@ class Yardstick:
     flags: Flags | None = None
     spare: int = 0
     reference_rmse: float | None = None
+    reach: float = math.inf
+    """Integers: how far any element may be off, where flags are known by their share alone."""
+    far: int = 0
+    """Integers: how many elements may be further off than rounding was seen to move them."""
 
 
 @dataclass(frozen=True)
@@ -134,25 +140,41 @@ def _spare_of(share: float, numel: int) -> int:
 
 
 def ambiguous(truth: torch.Tensor, others: Sequence[torch.Tensor]) -> Flags | None:
-    """Elements of an integer or boolean output that shaking or rounding changes."""
-    changed = torch.zeros(truth.shape, dtype=torch.bool)
+    """Elements of an integer or boolean output that shaking or rounding changes.
+
+    Each may be off by twice the range that was seen.
+    """
+    low = high = truth
     for other in others:
-        changed |= other != truth
-    index = flattened(changed).nonzero().flatten()
-    return Flags(index, torch.zeros(index.numel(), dtype=torch.float64)) if index.numel() else None
+        low, high = torch.minimum(low, other), torch.maximum(high, other)
+    index = flattened(low != high).nonzero().flatten()
+    if not index.numel():
+        return None
+    reach = flattened(high)[index].double() - flattened(low)[index].double()
+    return Flags(index, 2 * reach)
 
 
-def exact_yardstick(flags: Flags | None, share: float, numel: int) -> Yardstick:
+def exact_yardstick(flags: Flags | None) -> Yardstick:
     """The yardstick of an integer or boolean output."""
     nothing = torch.zeros(0, dtype=torch.float64)
-    spare = flags.spare if flags else _spare_of(share, numel)
-    return Yardstick(nothing, nothing, nothing, 1, flags=flags, spare=spare)
+    spare = flags.spare if flags else 0
+    far = flags.index.numel() // 4 if flags else 0
+    return Yardstick(nothing, nothing, nothing, 1, flags=flags, spare=spare, far=far)
+
+
+def exact_expected_of(profile: Profile, numel: int) -> Yardstick:
+    """The same for a draw that only the declared precision was computed for."""
+    nothing = torch.zeros(0, dtype=torch.float64)
+    spare = _spare_of(profile.flagged, numel)
+    far = int(profile.flagged * numel) // 4
+    return Yardstick(nothing, nothing, nothing, 1, spare=spare, reach=profile.unscaled, far=far)
 
 
 def exact_profile(flags: Flags | None, numel: int) -> Profile:
     """The profile of an integer or boolean output."""
     share = flags.index.numel() / max(numel, 1) if flags else 0.0
-    return Profile(1, 0.0, 0.0, 0.0, 0.0, 0.0, share)
+    reach = float(flags.slack.max()) if flags else 0.0
+    return Profile(1, 0.0, 0.0, 0.0, 0.0, reach, share)
 
 
 def evidence(
