@@ -32,7 +32,9 @@ def program(tmp_path: Path, body: str, main: str = "kernel.py", **files: str) ->
     return made
 
 
-def call(made: Program, x: torch.Tensor, *, buffer: str | None = None) -> Called:
+def call(
+    made: Program, x: torch.Tensor, *, buffer: str | None = None, keep: bool = False
+) -> Called:
     tree, _ = describe([x])
     assert made.arena is not None
     tensor_at(made.arena, INPUT, tree.specs[0]).copy_(x)
@@ -41,7 +43,7 @@ def call(made: Program, x: torch.Tensor, *, buffer: str | None = None) -> Called
         slots.append(
             OutputSlot(spec=TensorSpec.contiguous("float32", (8,)), offset=4096, buffer=buffer)
         )
-    return made.call(Call(inputs=tree, offsets=(INPUT,), outputs=tuple(slots), seed=7))
+    return made.call(Call(inputs=tree, offsets=(INPUT,), outputs=tuple(slots), seed=7, keep=keep))
 
 
 def output(made: Program, x: torch.Tensor) -> torch.Tensor:
@@ -155,13 +157,12 @@ def test_earlier_results_are_held_and_handed_out_again(tmp_path: Path) -> None:
     for body, same in (("def kernel(x):\n    return x * 2\n", True), (kept, False)):
         made = built(program(tmp_path, body))
         first = torch.randn(SHAPE)
-        call(made, first)
+        call(made, first, keep=True)
         before = output(made, first)
         call(made, torch.randn(SHAPE))
         slot = OutputSlot(spec=spec_of(first), offset=OUTPUT, leaf=0)
-        assert made.recall(Recall(back=2, outputs=(slot,))).filled
+        assert made.recall(Recall(outputs=(slot,))).filled
         assert torch.equal(output(made, first), before) == same
-        assert not made.recall(Recall(back=4, outputs=(slot,))).filled
 
 
 def test_another_shape_or_type_fills_nothing(tmp_path: Path) -> None:

@@ -30,10 +30,6 @@ from toprung.judge.wire.trees import Undescribable, describe, rebuild, spec_of, 
 from toprung.model.candidate import Candidate
 from toprung.model.tensor import Tree
 
-HELD = 4
-"""Results that are held while they are small: memory returned twice shows in one of them."""
-MOST_HELD_BYTES = 32 << 20
-
 
 class Program:
     """One candidate in one process. Requests come in order: load, construct, adopt, call…"""
@@ -47,7 +43,8 @@ class Program:
         self._module: torch.nn.Module | None = None
         self._params: dict[str, torch.Tensor] = {}
         self._restore: list[tuple[torch.Tensor, torch.Tensor]] = []
-        self._held: list[list[torch.Tensor]] = []
+        self._last: list[torch.Tensor] = []
+        self._kept: list[torch.Tensor] = []
 
     def load(self, request: Load) -> Loaded:
         """Compile and import what lies in the folder."""
@@ -113,7 +110,9 @@ class Program:
                 f"the call returned something that is neither tensors nor numbers: {strange}"
             ) from None
         strange = _strange(results)
-        self._hold(results)
+        self._last = results
+        if request.keep:
+            self._kept = results
         return Called(
             returned=tree,
             elapsed_ns=lap.elapsed_ns,
@@ -125,17 +124,8 @@ class Program:
         )
 
     def recall(self, request: Recall) -> Recalled:
-        """Copy an earlier result, which its owner still holds, to its slots once more."""
-        if request.back > len(self._held):
-            return Recalled(filled=False)
-        return Recalled(filled=self._fill(request.outputs, self._held[-request.back]))
-
-    def _hold(self, results: list[torch.Tensor]) -> None:
-        """Keep the last result as a caller would, and more of them while they are small."""
-        self._held.append(results)
-        nbytes = sum(tensor.numel() * tensor.element_size() for tensor in results)
-        keep = HELD if nbytes <= MOST_HELD_BYTES else 1
-        del self._held[:-keep]
+        """Copy the kept result, which its owner still holds, to its slots once more."""
+        return Recalled(filled=bool(self._kept) and self._fill(request.outputs, self._kept))
 
     @property
     def _lent(self) -> Arena:

@@ -80,11 +80,13 @@ class Content:
             leaf if isinstance(one, str) else one for leaf, one in zip(leaves, bent, strict=True)
         ]
 
-    def needled(self, height: float, *labels: object) -> list[torch.Tensor] | None:
+    def needled(self, height: float, shrink: bool, *labels: object) -> list[torch.Tensor] | None:
         """The task's own values with needles `height` times their range; `None` without room."""
         leaves = self._drawn("needles", *labels)
         stuck = [
-            stick(leaf, structure, height, i == 0, generator(self.seed, "needles", *labels, i))
+            stick(
+                leaf, structure, height, shrink, i == 0, generator(self.seed, "needles", *labels, i)
+            )
             for i, (leaf, structure) in enumerate(zip(leaves, self.structures, strict=True))
         ]
         if all(one is None for one in stuck):

@@ -14,7 +14,7 @@ from .content import Content
 from .discovery import Discovery, discover
 from .execution import Runner, Tensors
 from .families import Dose, doses
-from .needles import HEIGHTS, has_needles
+from .needles import HEIGHTS, LONG, has_needles
 from .plants import LEVELS, Level
 from .randomness import derive
 from .truth import Measured, Truth, decides, declared_of, nonfinite_share, truth_of
@@ -206,7 +206,8 @@ class Course:
 
     def _find_needled(self, habit: _Habit) -> _Needled | None:
         """The highest needles that the reference bears, if any. KernelBench's rule knows none."""
-        if self.measured.tolerance.preset == "kernelbench":
+        terms = max((profile.terms for profile in habit.plain.profiles), default=1)
+        if self.measured.tolerance.preset == "kernelbench" or terms < LONG:
             return None
         for height in HEIGHTS:
             if height > 1 and habit.level != "strong":

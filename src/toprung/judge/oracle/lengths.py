@@ -15,6 +15,9 @@ _INNER_OF_SECOND = frozenset({"addmm", "baddbmm", "addbmm", "addmv", "_addmm_act
 _ALONG_A_DIMENSION = frozenset(
     ["_softmax", "_log_softmax", "_safe_softmax", "cumsum", "cumprod", "logcumsumexp"]
 )
+_EXPONENTIAL = frozenset(
+    ["exp", "exp2", "logsumexp", "_softmax", "_log_softmax", "_safe_softmax", "logcumsumexp"]
+)
 _SELECTING = frozenset(
     [
         "index",
@@ -58,17 +61,19 @@ _SELECTING = frozenset(
 
 
 class Terms(TorchDispatchMode):
-    """Looks on while something is computed: the longest sum, and whether there is attention."""
+    """Looks on while something is computed: the longest sum, whether there is attention or exp."""
 
     def __init__(self) -> None:
         super().__init__()
         self.most = 1
         self.attention = False
+        self.exponential = False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         self.most = max(self.most, terms_of(func, args, result))
         self.attention |= operator(func).startswith("_scaled_dot_product")
+        self.exponential |= self.attention or operator(func) in _EXPONENTIAL
         return result
 
 

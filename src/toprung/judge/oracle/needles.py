@@ -18,6 +18,10 @@ HEIGHTS = (8.0, 2.0, 1.0)
 FEWEST = 64
 """Elements; in a smaller tensor every ordinary element is seen."""
 
+LONG = 4096
+"""Terms; in shorter sums every ordinary element is seen. Where nothing is added up, small values
+are better left to a family of their own: plain formulas lose digits on them."""
+
 TAIL = 64
 """Elements at the end of a dimension among which a tail is looked for."""
 
@@ -35,9 +39,14 @@ def has_needles(seed: int, draw: int, truth: bool) -> bool:
 
 
 def stick(
-    value: torch.Tensor, structure: Structure, height: float, first: bool, rng: torch.Generator
+    value: torch.Tensor,
+    structure: Structure,
+    height: float,
+    shrink: bool,
+    first: bool,
+    rng: torch.Generator,
 ) -> torch.Tensor | None:
-    """`value` scaled down, with needles; `None` where its structure has no room for them.
+    """`value` with needles, scaled down if `shrink`; `None` where its structure has no room.
 
     Needles are nearly alike, lest one hide another under an exponential. They have the sign that
     occurs; where both do, positive in the `first` input and of a random sign in others, which
@@ -60,7 +69,7 @@ def stick(
     peak = min(height * top, info.max / 64)
     spread = 0.1 if structure.sign == "any" else 0.5
     sizes = peak * (1 - spread * torch.rand(places.numel(), generator=rng, dtype=torch.float64))
-    shrunk = min(1.0, float(sizes.sum()) / total)
+    shrunk = min(1.0, float(sizes.sum()) / total) if shrink else 1.0
     if info.bits == 16:  # squares of what is left must not fall below what the type holds
         shrunk = max(shrunk, 2.0**-6)
     flat = wide.flatten() * shrunk

@@ -16,7 +16,7 @@ TIMES = 16.0
 """Fine types are also shaken by this many units: jumps (thresholds, rounding) are then found
 wherever an honest kernel may jump. What changes smoothly is divided by it; what saturates, as the
 choice of the largest of many near ties, shows at one unit. Coarse types are shaken by a unit
-only, lest smooth changes bend."""
+only, lest smooth changes bend, and several times."""
 
 FINE = 2.0**-20
 FEW = 256
@@ -75,7 +75,7 @@ def shake(
 ) -> Shaken:
     """float64 runs on shaken inputs; more of them where one sample says too little."""
     unit, rng = EPS[precision], generator(secret, "shake")
-    times = [TIMES, 1.0] if unit <= FINE else [1.0]
+    times = [TIMES, 1.0] if unit <= FINE else [1.0] * AGAIN
     smooth: list[Tensors] = []
     exact: list[Tensors] = []
 

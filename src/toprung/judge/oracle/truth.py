@@ -51,6 +51,8 @@ class Truth:
     profiles: tuple[Profile, ...]
     unfit: str | None = None
     note: str | None = None
+    exponential: bool = False
+    """Whether the reference takes exponentials."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ def truth_of(
     ]
     expected = tuple(one for one, _ in made)
     profiles = tuple(profile for _, profile in made)
-    return Truth(expected, profiles, _unfit(expected, profiles), note)
+    return Truth(expected, profiles, _unfit(expected, profiles), note, counting.exponential)
 
 
 def declared_of(

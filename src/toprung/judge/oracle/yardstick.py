@@ -15,6 +15,10 @@ JUMP = 32.0
 """A change is a jump when it is this many times the median change of its row (and intolerable)."""
 
 
+WILD = 0.1
+"""A row whose allowance is this share of its RMS hangs on near ties (which key wins, say)."""
+
+
 @dataclass(frozen=True)
 class Flags:
     """Elements that rounding alone decides. `slack` is how far each may be off."""
@@ -44,6 +48,8 @@ class Profile:
     of integers the largest slack of an element."""
     flagged: float
     """Share of flagged elements."""
+    wild: float = 0.0
+    """Share of wild rows."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +67,8 @@ class Yardstick:
     """Of a row's RMS: the error of the expected values themselves, where they are no truth."""
     flags: Flags | None = None
     spare: int = 0
+    spare_rows: int = 0
+    """Rows that may be off as a whole, beside others in which near ties were seen to fall."""
     reference_rmse: float | None = None
     reach: float = math.inf
     """Integers: how far any element may be off, where flags are known by their share alone."""
@@ -113,6 +121,7 @@ def measure(rule: Rule, rows: Rows, seen: Evidence) -> tuple[Yardstick, Profile]
         seen.terms,
         flags=flags,
         spare=flags.spare if flags else 0,
+        spare_rows=math.ceil(profile.wild * rows.count / 2),
         reference_rmse=(square / max(rows.numel, 1)) ** 0.5,
     )
     return yardstick, profile
@@ -131,6 +140,7 @@ def expected_of(rule: Rule, rows: Rows, declared: torch.Tensor, profile: Profile
         profile.terms,
         added=profile.own,
         spare=_spare_of(profile.flagged, rows.numel),
+        spare_rows=math.ceil(2 * profile.wild * rows.count),
     )
 
 
@@ -244,6 +254,7 @@ def _summary(
         float(ratio[ratio.numel() * 9 // 10]),
         unscaled,
         share,
+        float((ratio > WILD).double().mean()),
     )
     common = max(OWN_MULTIPLE * float(own_ratio.median()), factor * float(shaken_ratio.median()))
     return profile, torch.maximum(each, common * rms)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from toprung.errors import Refuted
 from toprung.judge.oracle.values import CaseSpec
 from toprung.judge.wire.protocol import Called
+from toprung.model.tensor import Tree
 from toprung.model.value import Json
 
 from .base import Facts
@@ -55,6 +56,11 @@ def wrong_kind(case: CaseSpec, called: Called) -> str | None:
             f"it returns {_words(called.returned.layout)} where the reference returns "
             f"{_words(case.returned.layout)}"
         )
+    if case.plain_fixed and _plain_values(called.returned) != _plain_values(case.returned):
+        return (
+            f"the plain values it returns are {_plain_values(called.returned)[:5]}, not "
+            f"{_plain_values(case.returned)[:5]}"
+        )
     for leaf, (own, wanted) in enumerate(
         zip(called.returned.specs, case.returned.specs, strict=True)
     ):
@@ -84,6 +90,21 @@ def _skeleton(layout: Json) -> Json:
     if kind == "dict":
         return {key: _skeleton(node) for key, node in content}
     return "v"
+
+
+def _plain_values(tree: Tree) -> list[Json]:
+    """What a result holds beside tensors, in order."""
+    found: list[Json] = []
+    stack = [tree.layout]
+    while stack:
+        ((kind, content),) = stack.pop().items()
+        if kind in ("list", "tuple"):
+            stack += content[::-1]
+        elif kind == "dict":
+            stack += [node for _, node in content[::-1]]
+        elif kind != "t":
+            found.append(content)
+    return found
 
 
 def _words(layout: Json) -> str:

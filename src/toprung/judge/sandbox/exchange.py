@@ -123,16 +123,16 @@ class Exchange:
         outputs = self._outputs(outcome.content.case, outcome.places)
         return tuple(self._private.digest(taken, size) for size, _, taken in outputs)
 
-    def recalled(self, session: Session, case: CaseSpec, back: int) -> tuple[bytes, ...] | None:
-        """Digests of an earlier call's outputs as the candidate's process holds them now.
+    def recalled(self, session: Session, case: CaseSpec) -> tuple[bytes, ...] | None:
+        """Digests of the kept call's outputs as the candidate's process holds them now.
 
         Buffers and inputs that a call changes hold other values by now and are left out; `None`
-        when the result is no longer held.
+        when the result does not fit any more.
         """
         assert session.arena is not None
         places = session.place(case)
         session.process.thaw()
-        held = session.recall(case, places, back, MIN_CALL_S)
+        held = session.recall(case, places, MIN_CALL_S)
         session.process.freeze()
         session.process.settle()
         if not held:
@@ -150,7 +150,7 @@ class Exchange:
         staged = self._oracle.stage(case, family, self._draws, list(offsets), truth)
         return Content(spec, staged, family)
 
-    def call(self, session: Session, content: Content) -> Outcome:
+    def call(self, session: Session, content: Content, *, keep: bool = False) -> Outcome:
         """Poison, publish, flush, call, take the outputs; raises `Refuted` for what the child does."""
         case = content.case
         lent = session.arena
@@ -162,7 +162,7 @@ class Exchange:
         sizes = [tensor.nbytes for tensor in case.inputs.specs]
         self._cache.flush(lent, zip(places.inputs, sizes, strict=True))
         limit = call_limit(case, first=case.name not in session.called)
-        called, judge_us = session.call(case, places, content.staged.call_seed, limit)
+        called, judge_us = session.call(case, places, content.staged.call_seed, limit, keep=keep)
         for size, offset, taken in self._outputs(case, places):
             lent.copy_to(offset, self._private, taken, size)
         return Outcome(content, places, called, judge_us)

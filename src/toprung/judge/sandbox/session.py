@@ -148,7 +148,7 @@ class Session:
         return earlier[-1]
 
     def call(
-        self, case: CaseSpec, places: Places, seed: int, timeout: float
+        self, case: CaseSpec, places: Places, seed: int, timeout: float, *, keep: bool = False
     ) -> tuple[Called, float]:
         """Call once on what lies in the lent arena, from frozen to frozen.
 
@@ -156,7 +156,9 @@ class Session:
         is posted before the thaw, so that only the call itself lies between.
         """
         slots = _slots(case, places)
-        request = Call(inputs=case.inputs, offsets=places.inputs, outputs=slots, seed=seed)
+        request = Call(
+            inputs=case.inputs, offsets=places.inputs, outputs=slots, seed=seed, keep=keep
+        )
         self.process.post(request.to_dict())
         start = time.perf_counter_ns()
         self.process.thaw()
@@ -168,9 +170,9 @@ class Session:
         self.called.add(case.name)
         return self._parsed(Called, message), judge_us
 
-    def recall(self, case: CaseSpec, places: Places, back: int, timeout: float) -> bool:
-        """Have the result of an earlier call copied to `places` once more; false when it is gone."""
-        request = Recall(back=back, outputs=_slots(case, places, buffers=False))
+    def recall(self, case: CaseSpec, places: Places, timeout: float) -> bool:
+        """Have the result that was kept copied to `places` once more; false when it does not fit."""
+        request = Recall(outputs=_slots(case, places, buffers=False))
         return self._ask(request, Recalled, timeout).filled
 
     def close(self) -> None:

@@ -82,18 +82,19 @@ class Call(Value):
     offsets: tuple[Offset, ...]
     outputs: tuple[OutputSlot, ...]
     seed: int
+    keep: bool = False
+    """Hold on to the result, as a caller might, beside the last one, which is always held."""
 
 
 class Recall(Value):
-    """Hand out once more what an earlier call returned: 1 is the last call, 2 the one before."""
+    """Hand out once more what the call returned that was asked to be kept."""
 
     op: Literal["recall"] = "recall"
-    back: Annotated[int, Field(ge=1, le=4)]
     outputs: tuple[OutputSlot, ...]
 
 
 class Recalled(Value):
-    """Whether that result is still held and was copied to its slots."""
+    """Whether there is such a result and it was copied to its slots."""
 
     ok: Literal[True] = True
     filled: bool
