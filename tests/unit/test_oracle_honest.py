@@ -61,10 +61,11 @@ def sequential_norm(
 def shifted_norm(
     x: torch.Tensor, norm_weight: torch.Tensor, norm_bias: torch.Tensor
 ) -> torch.Tensor:
-    shifted = x - x[:, :1]
+    shift = mean_of(x[:, :16])
+    shifted = x - shift
     mean = mean_of(shifted)
     variance = mean_of(shifted * shifted) - mean.square()
-    return normalise(x, x[:, :1] + mean, variance, norm_weight, norm_bias)
+    return normalise(x, shift + mean, variance, norm_weight, norm_bias)
 
 
 def folded_norm(

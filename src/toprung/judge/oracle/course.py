@@ -14,7 +14,7 @@ from .content import Content
 from .discovery import Discovery, discover
 from .execution import Runner, Tensors
 from .families import Dose, doses
-from .needles import HEIGHTS, LONG, has_needles
+from .needles import HEIGHTS, are_needed, has_needles
 from .plants import LEVELS, Level
 from .randomness import derive
 from .truth import Measured, Truth, decides, declared_of, nonfinite_share, truth_of
@@ -209,10 +209,15 @@ class Course:
         terms = max((profile.terms for profile in habit.plain.profiles), default=1)
         if self.measured.tolerance.preset == "kernelbench" or terms < LONG:
             return None
+        if not any(
+            one.rule and are_needed(profile.terms, one.rule.natural_floor(profile.terms))
+            for one, profile in zip(habit.plain.expected, habit.plain.profiles, strict=True)
+        ):
+            return None
         for height in HEIGHTS:
             if height > 1 and habit.level != "strong":
                 continue
-            leaves = self.content.needled(height, "habit")
+            leaves = self.content.needled(height, not habit.plain.exponential, "habit")
             if leaves is None:
                 return None
             try:
@@ -227,7 +232,7 @@ class Course:
         """The task's own values with some planted, or with needles; and what is known of such."""
         habit, needled = self.habit, self._needled
         if needled and has_needles(derive(self.seed, "needles"), draw, truth):
-            leaves = self.content.needled(needled.height, draw)
+            leaves = self.content.needled(needled.height, not habit.plain.exponential, draw)
             if leaves is not None:
                 return leaves, needled.truth
         return self._as_given(habit.level, draw), habit.truth

@@ -3,7 +3,10 @@
 One ordinary element of a sum of 2^20 is less than the sum may be off by rounding; a kernel that
 drops the last few would pass. Here the rest of the tensor is scaled down until all of it adds up
 to no more than the needles do; sums, means, norms and squared differences then hang on each of
-them, and exponentials do where the needles stand high enough.
+them. Under an exponential the rest stays as it is: its sums hang on needles that stand
+high enough, and terms that are nearly alike would make one accumulator drift.
+
+Where one ordinary element weighs more than rounding does, there is no need of them.
 """
 
 from __future__ import annotations
@@ -30,6 +33,15 @@ ANYWHERE = 4
 EVERY_CHECK, EVERY_TIMED = 3, 8
 """One in so many draws has needles: of any three checks one, and enough timed calls that needles
 do not tell a check from them."""
+
+
+ORDINARY = 8.0
+"""An element is seen when its share of a sum is this many times what the sum may be off."""
+
+
+def are_needed(terms: int, floor: float) -> bool:
+    """Whether one of `terms` elements can hide below `floor`, both of an output's longest sum."""
+    return terms * floor * ORDINARY > 1
 
 
 def has_needles(seed: int, draw: int, truth: bool) -> bool:
