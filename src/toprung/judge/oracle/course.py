@@ -206,8 +206,7 @@ class Course:
 
     def _find_needled(self, habit: _Habit) -> _Needled | None:
         """The highest needles that the reference bears, if any. KernelBench's rule knows none."""
-        terms = max((profile.terms for profile in habit.plain.profiles), default=1)
-        if self.measured.tolerance.preset == "kernelbench" or terms < LONG:
+        if self.measured.tolerance.preset == "kernelbench":
             return None
         if not any(
             one.rule and are_needed(profile.terms, one.rule.natural_floor(profile.terms))

@@ -21,10 +21,6 @@ HEIGHTS = (8.0, 2.0, 1.0)
 FEWEST = 64
 """Elements; in a smaller tensor every ordinary element is seen."""
 
-LONG = 4096
-"""Terms; in shorter sums every ordinary element is seen. Where nothing is added up, small values
-are better left to a family of their own: plain formulas lose digits on them."""
-
 TAIL = 64
 """Elements at the end of a dimension among which a tail is looked for."""
 
