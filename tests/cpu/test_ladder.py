@@ -12,11 +12,12 @@ from toprung.judge.rungs.base import Rung, rung
 from toprung.judge.rungs.subject import Subject
 from toprung.model.candidate import Candidate
 from toprung.model.climb import ClimbOptions
-from toprung.model.task import Case, Task
+from toprung.model.task import Case, Objective, Rules, Task
 from toprung.model.verdict import Verdict
 
 pytestmark = pytest.mark.cpu
 
+UPTO = ClimbOptions(upto="correct")
 REFERENCE = """
 import torch
 
@@ -249,6 +250,21 @@ def test_without_a_timed_case_what_needs_a_time_is_skipped(judge: Judge) -> None
         assert verdict.rung(name).status == "skipped"
     required = judge.climb(task, Candidate.of_source(module(RIGHT)), ClimbOptions(upto="bench"))
     assert (required.outcome, required.blame, required.exit_code) == ("errored", "device", 3)
+
+
+def test_hard_limits_of_a_task_refute(judge: Judge) -> None:
+    exact = TASK.model_copy(update={"objective": Objective(max_error=1e-12)})
+    assert refuted_at(judge.climb(exact, Candidate.of_source(module(RIGHT)), UPTO)) == "correct"
+    own = TASK.model_copy(update={"rules": Rules(library_calls="forbid")})
+    assert refuted_at(judge.climb(own, Candidate.of_source(module(RIGHT)), UPTO)) == "static"
+
+
+def test_memory_that_a_task_forbids_is_refuted_at_bench(judge: Judge) -> None:
+    small = TASK.model_copy(update={"objective": Objective(max_peak_bytes=16 << 20)})
+    options = ClimbOptions(upto="bench", confirm=False, baselines=())
+    hungry = module("y = torch.ones(16_000_000); y.add_(1)\n        " + RIGHT)
+    assert judge.climb(small, Candidate.of_source(module(RIGHT)), options).outcome == "passed"
+    assert refuted_at(judge.climb(small, Candidate.of_source(hungry), options)) == "bench"
 
 
 def test_a_seed_is_said(judge: Judge) -> None:

@@ -22,7 +22,7 @@ from .base import Facts
 from .subject import CaseFigures, Subject
 
 QUESTION = "How fast is it, beside what?"
-REFUTES = "a wrong output of any timed call"
+REFUTES = "a wrong output of any timed call, more memory than the task allows"
 FACTS = "raw samples, median and interval, busy and wall time, memory peak, baselines, speed-ups"
 
 CONFIRMED = "eager"
@@ -83,9 +83,19 @@ def _own_samples(subject: Subject, plans: list[Plan], peaks: dict[str, int]) -> 
         rest, _ = process.memory()
         with subject.on(plan.case):
             found[plan.case.name] = _samples(subject, subject.live, plan)
-        _, peak = process.memory()
-        peaks[plan.case.name] = max(0, peak - rest)
+            _, peak = process.memory()
+            peaks[plan.case.name] = max(0, peak - rest)
+            _hold_to(subject.task.objective.max_peak_bytes, peaks[plan.case.name])
     return found
+
+
+def _hold_to(limit: int, peak: int) -> None:
+    """Raise where a task limits memory and a call took more of it."""
+    if limit and peak > limit:
+        raise Refuted(
+            f"a call takes {peak} bytes beyond what it holds; this task allows {limit}",
+            hint="use fewer or smaller temporaries",
+        )
 
 
 def _samples(subject: Subject, session: Session, plan: Plan, *, trusted: bool = False) -> Samples:

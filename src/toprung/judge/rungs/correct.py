@@ -53,6 +53,11 @@ def _family(subject: Subject, facts: Facts, index: int, case: CaseSpec, family: 
         _note(facts, key, checked)
     if not checked.ok:
         raise Refuted(f"wrong on {family} inputs: {checked.why}", facts=facts)
+    limit, worst = subject.task.objective.max_error, checked.metrics.get("max_abs")
+    if limit and family == "as_given" and worst is not None and worst > limit:
+        raise Refuted(
+            f"its largest error is {worst:.3g}, and this task allows {limit:.3g}", facts=facts
+        )
     return True
 
 

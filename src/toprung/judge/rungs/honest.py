@@ -63,7 +63,7 @@ def _probe(
     if problem:
         raise Refuted(problem)
     changed = exchange.changed_input(subject.live, outcome)
-    if changed is not None and not subject.task.rules.in_place:
+    if changed is not None:
         raise Refuted(
             f"it changed input {changed}, which the reference leaves alone",
             hint="write to a tensor of your own",

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from toprung.dsls import table
 from toprung.dsls.python import calls_and_imports
-from toprung.errors import Unavailable
+from toprung.errors import Refuted, Unavailable
 
 from .base import Facts
 from .subject import Subject
 
 QUESTION = "Does it parse, has it an entry, which DSL is it really?"
-REFUTES = "a syntax error, no entry, a failed precheck of the DSL"
+REFUTES = (
+    "a syntax error, no entry, a failed precheck of the DSL, plain PyTorch where a task forbids it"
+)
 FACTS = "DSL, lines, labels"
 
 SUSPICIOUS = {
@@ -42,9 +44,17 @@ def check(subject: Subject) -> Facts:
         raise Unavailable(f"DSL {dsl.name} is not here: {here.missing}", hint=here.install)
     dsl.precheck(candidate)
     subject.dsl = dsl.name
+    forbidden = subject.task.rules.library_calls == "forbid"
+    if forbidden and dsl.name == "torch":
+        raise Refuted(
+            "it is written in plain PyTorch, and this task forbids library calls",
+            hint="write the kernel itself, in C++ for example",
+        )
     if candidate.main.endswith(".py"):
         names = calls_and_imports(candidate) & set(SUSPICIOUS)
         subject.labels = sorted({SUSPICIOUS[name] for name in names})
+    if forbidden:
+        subject.labels.append("whether library calls were made is not decided by this version")
     return {
         "dsl": dsl.name,
         "version": here.version,
