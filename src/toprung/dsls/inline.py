@@ -41,6 +41,12 @@ def inline(
     names = [functions] if isinstance(functions, str) else list(functions)
     if not names:
         raise UsageError("inline: name at least one function to export")
+    missing = [name for name in names if name not in source]
+    if missing:
+        raise CompileError(
+            f"the source defines no function called {', '.join(missing)}",
+            hint="`functions` names the C++ functions to export, as they are spelt in the source",
+        )
     if lang not in ("cpp", "cuda"):
         raise UsageError(f"inline: lang is {lang!r}, not 'cpp' or 'cuda'")
     return _load(source, names, lang, [*CPP_FLAGS, *flags] if lang == "cpp" else list(flags))

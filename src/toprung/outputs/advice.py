@@ -6,8 +6,9 @@ AFTER_RUNG = {
     "static": "Write one file that Python can parse and that defines `class ModelNew(torch.nn.Module)` "
     "with the constructor and `forward` of `Model`, or `def kernel(*inputs)`.",
     "compile": "Mend the first error: later ones often follow from it. Nothing else was asked yet.",
-    "run": "Make one call return what `Model.forward` returns: as many tensors, with the same shapes, "
-    "types and device, in memory of their own.",
+    "run": "Where it raises, mend that first: a function is called as kernel(*inputs, **parameters). "
+    "Then make one call return what `Model.forward` returns: as many tensors, with the same shapes, types "
+    "and device, in memory of their own.",
     "correct": "Compute what the reference computes, for any values: run both on the inputs that are "
     "named above, and compare from the first intermediate result on.",
     "honest": "Compute everything from the inputs of each call, within that call: no cache between "
@@ -36,8 +37,8 @@ AFTER_BLAME = {
     "task": "This is not the candidate's fault: the task or its reference fails. Mend the task.",
     "harness": "This is not the candidate's fault, and it spends no attempt. Try again; if it comes "
     "back, report it with the text above.",
-    "device": "This is not the candidate's fault, and it spends no attempt. `toprung doctor` says what "
-    "this machine can do.",
+    "device": "This is not the candidate's fault, and it spends no attempt. Where time ran out, give more "
+    "with --timeout or ask less with --no-confirm; `toprung doctor` says what this machine can do.",
 }
 
 AFTER_LIMITER = {

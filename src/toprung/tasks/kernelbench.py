@@ -13,6 +13,9 @@ from toprung.model.task import Task
 from .reference import check_arguments, check_reference
 from .source import is_folder, read_text, shown
 
+PLAIN_NAMES = ("task", "reference")
+"""File names that say nothing: the task is named after its folder."""
+
 
 def read(path: Path) -> Task | None:
     """The task in the Python file `path`; `None` when `path` is not a `.py` file.
@@ -26,4 +29,6 @@ def read(path: Path) -> Task | None:
     outline = check_reference(text, path)
     for function in ("get_inputs", "get_init_inputs"):
         check_arguments(outline, function, (), path, "a KernelBench file")
-    return Task(name=shown(Path(path.stem)), reference=text, path=shown(path))
+    plain = path.stem in PLAIN_NAMES
+    name = path.resolve().parent.name if plain else path.stem
+    return Task(name=shown(Path(name or path.stem)), reference=text, path=shown(path))

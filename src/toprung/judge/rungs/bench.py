@@ -44,7 +44,7 @@ class Plan:
 def check(subject: Subject) -> Facts:
     """Time the candidate and its baselines on every open case, then confirm."""
     facts: Facts = {"cache": "cold", "clock": "monotonic"}
-    plans = [_plan(subject, index, case) for index, case in subject.timed_cases]
+    plans = [plan_case(subject, index, case) for index, case in subject.timed_cases]
     if not plans:
         raise Unavailable(f"no open case of this task is timed on {subject.options.target}")
     peaks: dict[str, int] = {}
@@ -66,7 +66,8 @@ def check(subject: Subject) -> Facts:
     return facts
 
 
-def _plan(subject: Subject, index: int, case: CaseSpec) -> Plan:
+def plan_case(subject: Subject, index: int, case: CaseSpec) -> Plan:
+    """Calibrate the clock on a case, and fix how often it is called."""
     subject.remaining()
     calibration = calibrate(
         subject.exchange, index, lambda: subject.services.start(subject.candidate, "null")
@@ -82,7 +83,7 @@ def _own_samples(subject: Subject, plans: list[Plan], peaks: dict[str, int]) -> 
         process.reset_peak()
         rest, _ = process.memory()
         with subject.on(plan.case):
-            found[plan.case.name] = _samples(subject, subject.live, plan)
+            found[plan.case.name] = sample_case(subject, subject.live, plan)
             _, peak = process.memory()
             peaks[plan.case.name] = max(0, peak - rest)
             _hold_to(subject.task.objective.max_peak_bytes, peaks[plan.case.name])
@@ -98,7 +99,10 @@ def _hold_to(limit: int, peak: int) -> None:
         )
 
 
-def _samples(subject: Subject, session: Session, plan: Plan, *, trusted: bool = False) -> Samples:
+def sample_case(
+    subject: Subject, session: Session, plan: Plan, *, trusted: bool = False
+) -> Samples:
+    """Time `session` as planned; of `trusted` code fewer outputs are checked."""
     return sample(
         subject.exchange,
         session,
@@ -136,7 +140,7 @@ def _baseline(
         session = _bring_up(subject, other)
         try:
             found = {
-                plan.case.name: _samples(subject, session, plan, trusted=True) for plan in plans
+                plan.case.name: sample_case(subject, session, plan, trusted=True) for plan in plans
             }
         finally:
             session.close()
@@ -178,16 +182,19 @@ def _confirm(subject: Subject, plans: list[Plan]) -> dict[int, Paired]:
 def _measurement(
     samples: Samples, baselines: dict[str, Timing], paired: Paired | None, peak_bytes: int
 ) -> Measurement:
-    timing = samples.timing
+    timing, shown = samples.timing, samples.credited_us
     speedup = {name: _screened(other, timing) for name, other in baselines.items()}
-    if paired:
+    if paired:  # what many processes say stands before what one said
         speedup[CONFIRMED] = paired.speedup
+        confirmed, timing = paired.timings
+        baselines = {**baselines, CONFIRMED: confirmed}
+        shown = [us for process in paired.candidate_us for us in process]
     return Measurement(
         **timing.model_dump(),
         busy_us=min(median(samples.busy_us), timing.median_us),
         wall_us=samples.wall_us,
         resolution_us=samples.calibration.resolution_us,
-        samples_us=tuple(samples.credited_us),
+        samples_us=tuple(shown),
         clock="monotonic",
         cache="cold",
         confirmed=paired is not None,

@@ -22,10 +22,14 @@ NULL = Candidate(files={"kernel.null": "{}"}, main="kernel.null", dsl="null")
 
 @dataclass(frozen=True)
 class Calibration:
-    """`overhead_us` is the judge's median overhead; `resolution_us` how well that is known."""
+    """`overhead_us` is the judge's median overhead; `resolution_us` how well that is known.
+
+    `most_us` is the most that was seen of it.
+    """
 
     overhead_us: float
     resolution_us: float
+    most_us: float
 
     def credited(self, child_us: list[float], judge_us: list[float]) -> list[float]:
         """The child's samples, lengthened where the judge saw more time than they admit to.
@@ -50,4 +54,4 @@ def calibrate(exchange: Exchange, case: int, start: Callable[[], Session]) -> Ca
         session.close()
     beyond = [outcome.judge_us - outcome.child_us for outcome in outcomes]
     middle, low, high = median_interval(beyond, 0.1)
-    return Calibration(overhead_us=middle, resolution_us=(high - low) / 2)
+    return Calibration(overhead_us=middle, resolution_us=(high - low) / 2, most_us=max(beyond))

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from toprung.judge.clock.statistics import paired_speedup
+from toprung.judge.clock.statistics import median_interval, paired_speedup
 from toprung.judge.sandbox.exchange import Exchange, Outcome
 from toprung.judge.sandbox.session import Session
-from toprung.model.measurement import Speedup
+from toprung.model.measurement import Speedup, Timing
 
 from .calibration import Calibration
 from .samples import WARM_UP, checked_call
@@ -30,6 +30,20 @@ class Paired:
     calibration: Calibration
     baseline_us: list[list[float]] = field(default_factory=list)
     candidate_us: list[list[float]] = field(default_factory=list)
+
+    @property
+    def timings(self) -> tuple[Timing, Timing]:
+        """Baseline and candidate, over the calls of all processes, the resolution included."""
+        baseline, candidate = (
+            median_interval(
+                [us for process in side for us in process], self.calibration.resolution_us
+            )
+            for side in (self.baseline_us, self.candidate_us)
+        )
+        return (
+            Timing(median_us=baseline[0], ci_us=baseline[1:]),
+            Timing(median_us=candidate[0], ci_us=candidate[1:]),
+        )
 
     @property
     def speedup(self) -> Speedup:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from statistics import median
+from statistics import median, quantiles
 
 from toprung.errors import Refuted
 from toprung.judge.clock.statistics import median_interval
@@ -36,6 +36,16 @@ class Samples:
     def wall_us(self) -> float:
         """The judge's median less its overhead."""
         return max(0.0, median(self.judge_us) - self.calibration.overhead_us)
+
+    @property
+    def hidden_us(self) -> float:
+        """Time that the judge saw and the child did not admit to, in nearly every call.
+
+        The tenth percentile over the calls, less the most that a call of nothing ever took besides:
+        a busy machine delays some calls by much, a clock that lies is short in all of them.
+        """
+        beyond = [j - c for j, c in zip(self.judge_us, self.child_us, strict=True)]
+        return quantiles(beyond, n=10)[0] - self.calibration.most_us
 
     @property
     def steady(self) -> bool:

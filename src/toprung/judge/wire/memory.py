@@ -35,6 +35,8 @@ def meet(one: torch.Tensor, other: torch.Tensor) -> bool:
     (low, high), (start, end) = _span(one), _span(other)
     if low >= end or start >= high:
         return False
+    if (one.data_ptr(), one.shape, one.stride()) == (other.data_ptr(), other.shape, other.stride()):
+        return True
     mine, theirs = _addresses(one), _addresses(other)
     return bool(torch.isin(mine, theirs).any())
 

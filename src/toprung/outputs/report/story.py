@@ -106,9 +106,11 @@ def _compared(claimed: Claim, task: str) -> tuple[str, Tone, str]:
     if claimed.word == "faster":
         headline = f"A verified kernel computes {task}, at first sight {times} as fast as {other}."
         return "Verified, speed unconfirmed", "mixed", headline
+    low, high = (figures.digits(end) for end in claimed.speedup.ci)
     headline = {
         "slower": f"A verified kernel computes {task}, but more slowly than {other}.",
-        "no difference can be told": f"A verified kernel computes {task} about as fast as {other}.",
+        "no difference can be told": f"A verified kernel computes {task}. Whether it is faster than "
+        f"{other} is not known: {low} to {high} times as fast.",
     }[claimed.word]
     return PASSED_BADGE, "mixed", headline
 
