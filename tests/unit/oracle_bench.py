@@ -79,7 +79,7 @@ class Bench:
         first, second = len(self.case.inputs.specs), len(self.case.outputs)
         self.input_offsets = offsets[:first]
         self.output_offsets = offsets[first : first + second]
-        state = offsets[first + second : -1]
+        self.state_offsets = state = offsets[first + second : -1]
         self.examiner.write_state(mode, state if mode == "copied" else [])
         self.state = {
             entry.name: tensor_at(self.arena, offset, entry.spec).clone()

@@ -46,12 +46,14 @@ def _plant_floats(
         factors.append(0.0)
     if structure.sign == "any":
         factors += [-factors[0], -1.0]
-    chosen = torch.tensor(factors)[torch.randint(len(factors), (count,), generator=rng)]
-    chosen[0] = factors[0]  # the one that is surely in the last column is large
-    places = _places(value, count, rng)
+    patterned = structure.sparse or structure.triangular
+    places = _nonzero(value, count, rng) if patterned else _places(value, count, rng)
     if structure.symmetric:  # above the diagonal, so that no two mirror each other
         low, high = torch.minimum(*places[-2:]), torch.maximum(*places[-2:])
         places = (*places[:-2], low, high)
+    count = places[0].numel()
+    chosen = torch.tensor(factors)[torch.randint(len(factors), (count,), generator=rng)]
+    chosen[:1] = factors[0]  # the one that is surely in the last column is large
     planted = (value[places].float() * chosen).to(value.dtype)
     if value.dtype == torch.float64:
         planted = value[places] * chosen.double()
@@ -68,3 +70,12 @@ def _places(value: torch.Tensor, count: int, rng: torch.Generator) -> tuple[torc
         dimension = int(torch.randint(value.dim(), (), generator=rng)) if number else -1
         places[dimension][number] = value.shape[dimension] - 1
     return places
+
+
+def _nonzero(value: torch.Tensor, count: int, rng: torch.Generator) -> tuple[torch.Tensor, ...]:
+    """Random positions among those that are not zero, the last of them included."""
+    flat = value.flatten().nonzero().flatten()
+    chosen = torch.randint(max(flat.numel(), 1), (min(count, flat.numel()),), generator=rng)
+    if chosen.numel():
+        chosen[0] = flat.numel() - 1
+    return torch.unravel_index(flat[chosen], value.shape)

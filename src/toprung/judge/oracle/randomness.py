@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy
@@ -95,17 +95,20 @@ class _SecretDraws(TorchDispatchMode):
 def undisclosed(seed: int) -> Iterator[None]:
     """While this lasts, `seed` alone decides what is drawn; a task's own seeding does nothing."""
     sow(seed)
-    make, state = numpy.random.default_rng, numpy.random.RandomState
-    numbers = iter(range(2**31))
+    make, counted = numpy.random.default_rng, iter(range(2**31))
 
-    def fresh(kind: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda *args, **kwargs: kind(derive(seed, "numpy", next(numbers)) % 2**32)
+    def fresh() -> int:
+        return derive(seed, "numpy", next(counted)) % 2**32
+
+    class State(numpy.random.RandomState):
+        def __init__(self, *args: Any, **kwargs: Any):
+            super().__init__(fresh())
 
     with (
         _replaced(random, "seed", lambda *args, **kwargs: None),
         _replaced(numpy.random, "seed", lambda *args, **kwargs: None),
-        _replaced(numpy.random, "default_rng", fresh(make)),
-        _replaced(numpy.random, "RandomState", fresh(state)),
+        _replaced(numpy.random, "default_rng", lambda *args, **kwargs: make(fresh())),
+        _replaced(numpy.random, "RandomState", State),
         _SecretDraws(seed),
     ):
         yield
