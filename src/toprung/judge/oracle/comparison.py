@@ -220,8 +220,9 @@ class _Comparison:
         most = torch.finfo(self.rule.dtype).max
         overflown = torch.where(want.abs() > most, want.sign() * math.inf, want)
         same = (got == overflown) | (got.isnan() & want.isnan())
-        near = (want.abs() > most * (1 - 2 * self.rule.unit)) & (want.sign() == got.sign())
-        same |= near & (got.isinf() | (got.abs() > most * (1 - 4 * self.rule.unit)))
+        edge = 4 * self.rule.unit  # of what the type holds: either side of it may be rounded to
+        near = ((want.abs() / most - 1).abs() < edge) & (want.sign() == got.sign())
+        same |= near & (got.isinf() | (got.abs() > most * (1 - 2 * edge)))
         if self.expected.declared is not None:
             declared = self.expected.declared[elements].view_as(got).double()
             same |= ~declared.isfinite() & ((got == declared) | (got.isnan() & declared.isnan()))
