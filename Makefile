@@ -34,12 +34,12 @@ $(DEV_READY): $(USER_READY)
 	@touch $@
 
 demo: $(USER_READY) ## Optimise the softmax example on the CPU from nothing; ends with report.html
-	$(BIN)/toprung optimize examples/softmax --minutes 2 --attempts 12
+	$(BIN)/toprung optimize examples/softmax --minutes 1 --attempts 8
 	$(BIN)/toprung report --output report.html
 
 test: $(DEV_READY) ## Run every test that this machine can run
 	.ci/prerequisites --browser >/dev/null
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
 
 check: $(DEV_READY) ## Format, lint, types, layers, and docs equal to code
 	$(BIN)/ruff format --check .

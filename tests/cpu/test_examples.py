@@ -10,6 +10,7 @@ import pytest
 
 from toprung.judge.judge import Judge
 from toprung.model.climb import ClimbOptions
+from toprung.model.task import Task
 from toprung.tasks import read_candidate, read_task
 
 pytestmark = pytest.mark.cpu
@@ -24,6 +25,17 @@ CANDIDATES = [
 
 def named(path: Path) -> str:
     return str(path.relative_to(EXAMPLES))
+
+
+def smaller(task: Task) -> Task:
+    """The softmax of the demo is large for its time's sake; what is right shows on fewer rows."""
+    if task.name != "softmax":
+        return task
+    cases = [
+        case.model_copy(update={"args": {**case.args, "rows": min(case.args["rows"], 128)}})
+        for case in task.cases
+    ]
+    return task.model_copy(update={"cases": tuple(cases)})
 
 
 def announced(path: Path) -> str | None:
@@ -43,7 +55,7 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
 
 @pytest.mark.parametrize("path", CANDIDATES, ids=named)
 def test_a_candidate_ends_where_it_says(judge: Judge, path: Path) -> None:
-    task = read_task(path.parent)
+    task = smaller(read_task(path.parent))
     options = ClimbOptions(upto="honest", confirm=False, baselines=())
     verdict = judge.climb(task, read_candidate(path), options)
     failed = verdict.failed_rung
