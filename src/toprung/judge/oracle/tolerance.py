@@ -11,7 +11,8 @@ it. Written out, for one output, `t` its float64 truth and `y` the candidate's:
   sum of the reference (the inner size of a product, the length of a reduced row).
 * floor = 1.5 u + (16 + 0.5 sqrt(n)) w, with 0.5 sqrt(n) at most 512: relative to the output, what
   is allowed even where the reference happens to be exact.
-* own = RMS of (reference at the declared precision - t): the reference's own rounding error.
+* own = RMS of (reference at the declared precision - t): the reference's own rounding error; for
+  attention in 16 bits, that of its plain steps as well, with scores and weights kept in 16 bits.
 * shaken = RMS change of the truth when every input and parameter is changed at random by up to half
   a unit of the declared precision: what rounding anything of the size of the inputs may do, as when
   a subtraction amplifies it, and what a kernel that keeps intermediate results in that precision
@@ -29,10 +30,12 @@ Refused is an output with
 3. a non-finite element whose truth (rounded to the output's type) is not the same, or
 4. less than the task's `min_psnr` or `min_cosine`, where it has them.
 
-Elements at which the reference or the shaken truth jumps (rounding, thresholds, near ties) may
-jump in the candidate too, and as many others as a quarter of them: shaking is sixteen times
-stronger than the rounding that it stands for. Integers and booleans are compared exactly, but for
-elements that change when the inputs are shaken.
+What rounding alone decides is not held against a candidate. Elements at which the reference or the
+shaken truth jumps (rounding, thresholds) may jump in the candidate too, and as many others as a
+quarter of them: float32 inputs are shaken sixteen times harder than rounding would. Where whole
+rows hang on near ties (their allowance exceeds a tenth of their RMS), half as many rows as those
+may break rule 2. Integers and booleans are compared exactly, but for elements that change when
+the inputs are shaken, which must stay near the values that were seen.
 
 `rtol` and `atol_scale` of a task replace 5 * floor in rule 2 (on |t| and on the row's RMS), and
 floor in rule 1 becomes their sum.
@@ -50,6 +53,14 @@ ELU as exp(x) - 1 is 6.6: 16 lets them pass. A tanh-approximated GELU is 1,660 o
 6,500. bfloat16 and float16, H200: 19 honest kernels are at most 0.92 off or 1.3 times the
 reference's own error; the subtlest cheats 2.4 and 11 times. 1.5 and 4 lie between, near the
 geometric means.
+
+With the rule as it stands, in shares of what is allowed, on the CPU: 58 honest kernels of 24 tasks
+(tests/unit/test_oracle_honest.py; every family, ten seeds) need at most 0.73 (tanh as above), the
+next 0.58; 102 wrong ones (test_oracle_wrong.py) reach at least 1.1 (attention whose weights are in
+fp8), 1.24 (16-bit products accumulated in 16 bits) and 2.1; in float32 the nearest is at 9.7.
+
+Refused although somebody may call it honest: one float32 accumulator for 10^6 terms (3e-4 off on
+heavy tails), and Strassen's product, whose error in a small row is that of the largest row.
 
 `kernelbench`
 -------------
