@@ -23,7 +23,7 @@ json_values = st.recursive(
 
 
 @given(st.dictionaries(st.text(), json_values))
-@settings(deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_what_is_said_is_heard(message: dict[str, object]) -> None:
     one, other = Channel.pair()
     say(one, message)
