@@ -165,7 +165,13 @@ def with_speedup(ratio: float, ci: tuple[float, float], confirmed: bool) -> Run:
     [
         (2.0, (1.9, 2.1), True, "Verified and faster", "computes softmax 2.00× as fast as"),
         (2.0, (1.9, 2.1), False, "Verified, speed unconfirmed", "at first sight 2.00× as fast as"),
-        (1.05, (0.9, 1.2), True, "Verified", "Whether it is faster than PyTorch eager is not known"),
+        (
+            1.05,
+            (0.9, 1.2),
+            True,
+            "Verified",
+            "Whether it is faster than PyTorch eager is not known",
+        ),
         (0.5, (0.4, 0.6), True, "Verified", "but more slowly than PyTorch eager"),
     ],
 )
