@@ -39,7 +39,7 @@ demo: $(USER_READY) ## Optimise the softmax example on the CPU from nothing; end
 
 test: $(DEV_READY) ## Run every test that this machine can run
 	.ci/prerequisites --browser >/dev/null
-	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+	OMP_WAIT_POLICY=passive $(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
 
 check: $(DEV_READY) ## Format, lint, types, layers, and docs equal to code
 	$(BIN)/ruff format --check .

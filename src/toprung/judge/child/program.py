@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy
 import torch
 
 from toprung.dsls import table
@@ -63,7 +65,7 @@ class Program:
     def construct(self, request: Construct) -> Constructed:
         """Build from the task's constructor arguments, seeded as the reference was."""
         arguments = rebuild(request.init.layout, self._leaves(request.init, request.init_offsets))
-        torch.manual_seed(request.seed)
+        _seed(request.seed)
         self._entry = self._loaded.build(*arguments)
         if not self._loaded.is_module:
             return Constructed()
@@ -101,7 +103,7 @@ class Program:
         if getattr(self._entry, "wants_like", False):
             returned = [slot.spec for slot in request.outputs if slot.leaf is not None]
             keywords["like"] = [_empty(spec) for spec in returned]
-        torch.manual_seed(request.seed)
+        _seed(request.seed)
         lap = self._lap(self._entry, tuple(inputs), keywords)
         try:
             tree, results = describe(lap.result)
@@ -151,6 +153,13 @@ class Program:
         for target, source in pairs:
             self._copy(target, source)
         return True
+
+
+def _seed(seed: int) -> None:
+    """Seed what a module may draw from, as the oracle seeds it for the reference."""
+    torch.manual_seed(seed)
+    random.seed(seed)
+    numpy.random.seed(seed % 2**32)
 
 
 def _fits(tensor: torch.Tensor, slot: OutputSlot) -> bool:
