@@ -19,7 +19,7 @@ from .samples import WARM_UP, checked_call
 
 ROUNDS = 6
 """Processes a side."""
-CALLS = 5
+CALLS = 3
 """Counted calls of a process on each case."""
 
 

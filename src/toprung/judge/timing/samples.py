@@ -14,7 +14,7 @@ from toprung.model.measurement import Timing
 
 from .calibration import Calibration
 
-WARM_UP = 4
+WARM_UP = 3
 """Calls whose times are not counted and whose outputs are checked like any other."""
 
 
