@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from toprung import __version__
+from toprung.caches import cache_folder
 from toprung.devices.hardware import HardwareReport, hardware_report
 from toprung.dsls.base import Availability
 from toprung.errors import UsageError
@@ -309,8 +310,3 @@ def _judge(store: Store) -> Iterator[Judge]:
         yield judge
     finally:
         judge.close()
-
-
-def cache_folder() -> Path:
-    """Where builds and measured ceilings are kept between commands."""
-    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "toprung"

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from toprung.caches import cache_folder
 from toprung.errors import CompileError, Unavailable, UsageError
 
 BUILD_DIR_VARIABLE = "TOPRUNG_BUILD_DIR"
@@ -82,8 +83,7 @@ def _build_root() -> Path:
     named = os.environ.get(BUILD_DIR_VARIABLE)
     if named:
         return Path(named)
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-    return cache / "toprung" / "inline"
+    return cache_folder() / "inline"
 
 
 def _relevant(failed: RuntimeError) -> str:

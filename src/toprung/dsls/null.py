@@ -109,7 +109,6 @@ class NullEntry:
 
     def __init__(self, order: str):
         self._order = order
-        self._zeros: list[Any] = []
 
     def __call__(self, *inputs: Any, like: list[Any], **params: Any) -> Any:
         BEHAVIOURS[self._order]()

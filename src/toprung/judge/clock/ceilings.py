@@ -18,6 +18,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from toprung.caches import cache_folder
 from toprung.devices.detect import detect_cpu
 from toprung.errors import HarnessError, Unavailable
 from toprung.model.device import BUSY, Ceilings, Device
@@ -93,9 +94,8 @@ def load(device: Device) -> float:
 
 def cache_path(device: Device) -> Path:
     """Where the ceilings of `device` are kept: by device, target, and version of torch."""
-    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     key = digest_of({"device": device.digest, "software": _software(), "version": 1})
-    return root / "toprung" / "ceilings" / f"{key[:32]}.json"
+    return cache_folder() / "ceilings" / f"{key[:32]}.json"
 
 
 def _device(target: str) -> Device:

@@ -36,11 +36,6 @@ class Cache:
         self._start = ctypes.addressof(ctypes.c_char.from_buffer(self._map))
         self._round = 0
 
-    @property
-    def exact(self) -> bool:
-        """Whether lines can be dropped by address here (x86-64 with a C compiler)."""
-        return self._drop is not None
-
     def flush(self, arena: Arena, ranges: Iterable[tuple[int, int]]) -> None:
         """Empty the caches of `ranges` (offset, bytes) of `arena`, and of what a stream reaches."""
         self._round = (self._round + 1) % 256
